@@ -232,7 +232,7 @@ def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]
 CONTRASTS = {
     "groups": ("groups", "labour"),
     "models": ("models",),
-    "help": ("instructions",),
+    "help": ("debiasing",),
     "labour": ("labour",),
     "told": ("genders",),
 }
@@ -298,9 +298,9 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
         for group in (FEMALE, MALE)
     }
     for part in (part for part in content.parts if part.engine == "probe"):
-        for row in where(part.tables["probe_groups"], gender="female", instruction_id=0):
+        for row in where(part.tables["probe_groups"], gender="female", debiasing_id=0):
             yield _interval("share", row, share[row["model"], row["job_group"]], "share")
-        tests = where(part.tables["tests"], kind="crossed", instruction_a="0")
+        tests = where(part.tables["tests"], kind="crossed", debiasing_a="0")
         for row in where(tests, gender="female", quantity="share"):
             contrast, group = contrast_of(row), row["group_a"]
             if contrast == "groups":

@@ -33,7 +33,7 @@ class StudyError(UsageError):
 
 
 class CorpusError(UsageError):
-    """A list of items, templates, instructions or expressions is wrong."""
+    """A list of items, templates, debiasing prompts or expressions is wrong."""
 
 
 class ModelError(BiaskitError):

@@ -24,7 +24,7 @@ PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""
 
 ANSWERED_SEPARATOR = " | "  # between the model's name and the server's fingerprint in `answered_by`
-NO_INSTRUCTION = 0  # the instruction id that means "none": the arm every instruction is compared with
+NO_DEBIASING = 0  # the debiasing prompt id that means "none": the arm every debiasing prompt is compared with
 GENDERS: tuple[Gender, ...] = get_args(Gender)  # in the order of every table
 WOMEN_AND_MEN: tuple[str, str] = ("female", "male")
 """The pair whose words, scores and clusters are compared."""
@@ -79,8 +79,8 @@ class SentencePair:
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """A debiasing instruction; 0 is none and has no record."""
+class DebiasingPrompt:
+    """A debiasing prompt; 0 is none and has no record."""
 
     id: int
     text: str
@@ -290,7 +290,7 @@ class Plan(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One (model, bias type, template, job, instruction, setting) of the product (methods/prompts#cells)."""
+    """One (model, bias type, template, job, debiasing, setting) of the product (methods/prompts#cells)."""
 
     model: str
     bias_type: BiasType
@@ -298,7 +298,7 @@ class Cell:
     job: str
     job_group: str
     labour_female_share: float | None
-    instruction_id: int
+    debiasing_id: int
     setting: Setting
     prompt_form: PromptForm
 

@@ -48,7 +48,7 @@ SHOWN = (
     Shown("probe.figures.outcomes.outcomes", "outcomes", ("answers",)),
     Shown("report.figures.differences.models", "models", ("scripted/probe",)),
     Shown("agree.figures.gaps", "gaps-implicit", ("gasp", "texts")),
-    Shown("probe.figures.debiasing.debiasing", "debiasing", ("instructions",)),
+    Shown("probe.figures.debiasing.debiasing", "debiasing", ("debiasing",)),
     Shown("probe.figures.groups.variance", "variance", ("occugender",)),
 )
 

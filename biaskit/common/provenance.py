@@ -25,6 +25,24 @@ def canonical_json(value: object) -> str:
     return _CANONICAL.encode(value)
 
 
+FIRST_NAMES: Mapping[str, str] = {
+    "debiasing": "instructions",
+    "debiasing_effect": "instruction_effect",
+    "debiasing_id": "instruction_id",
+}
+"""Today's words → those inside keys and seeds, where other words would be other answers and numbers."""
+
+
+def first_name(text: str) -> str:
+    """Give a text in a key or a seed its first name; of a relation `a~b`, each side."""
+    return "~".join(FIRST_NAMES.get(part, part) for part in text.split("~"))
+
+
+def first_named(scope: Mapping[str, object]) -> dict[str, object]:
+    """Give the columns of a scope the names that keys are made of."""
+    return {FIRST_NAMES.get(name, name): value for name, value in scope.items()}
+
+
 def digest(value: object) -> str:
     """Compute the SHA-256 of the canonical JSON of `value`, in hex."""
     sha256 = hashlib.sha256()

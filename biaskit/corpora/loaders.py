@@ -1,4 +1,4 @@
-"""Reads and checks items, templates, instructions, dialogues, expressions and words (see `sources`)."""
+"""Reads and checks items, templates, debiasing prompts, dialogues, expressions and words (see `sources`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,16 @@ from biaskit.corpora.sources import (
     shown,
 )
 from biaskit.errors import CorpusError
-from biaskit.records import BiasType, Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
+from biaskit.records import (
+    BiasType,
+    DebiasingPrompt,
+    Dialogue,
+    Expression,
+    ExpressionSet,
+    Item,
+    Template,
+    Turn,
+)
 
 DEFAULT_SLOT = "[JOB]"
 ENGLISH = "corpus:brown/word-counts.csv"
@@ -81,7 +90,7 @@ class _Template(ListEntry):
     frame: Label | None = None
 
 
-class _Instruction(ListEntry):
+class _DebiasingPrompt(ListEntry):
     text: Filled
     level: Label | None = None
 
@@ -122,7 +131,9 @@ def _template_of_line(line: str) -> dict[str, object]:
 
 _ITEMS = SourceLayout("items", "item", _Item, from_line=lambda line: {"item": line, "group": "all"})
 _TEMPLATES = SourceLayout("templates", "template", _Template, ("slot",), _template_of_line)
-_INSTRUCTIONS = SourceLayout("instructions", "instruction", _Instruction, (), lambda line: {"text": line})
+_DEBIASING_PROMPTS = SourceLayout(
+    "debiasing prompts", "debiasing_prompt", _DebiasingPrompt, (), lambda line: {"text": line}
+)
 _DIALOGUE = SourceLayout("dialogue", "turn", _Turn, ("opening_line",))
 _WORDS = SourceLayout("words", "word", _Word, from_line=lambda line: {"word": line.strip()})
 _WORD_GROUPS = SourceLayout("word groups", "group", _WordGroup, ("left_in",))
@@ -176,10 +187,12 @@ def load_templates(source: str | Path) -> Templates:
     return Templates(slot, tuple(templates))
 
 
-def load_instructions(source: str | Path) -> tuple[Instruction, ...]:
-    """Read debiasing instructions, ids from 1 on: .toml (`[[instruction]]`), .csv (text, level) or .txt."""
-    entries = read_list(source, _INSTRUCTIONS).entries
-    return tuple(Instruction(number, entry.text, entry.level) for number, (_, entry) in enumerate(entries, 1))
+def load_debiasing_prompts(source: str | Path) -> tuple[DebiasingPrompt, ...]:
+    """Read debiasing prompts, ids from 1 on: .toml (`[[debiasing_prompt]]`), .csv (text, level) or .txt."""
+    entries = read_list(source, _DEBIASING_PROMPTS).entries
+    return tuple(
+        DebiasingPrompt(number, entry.text, entry.level) for number, (_, entry) in enumerate(entries, 1)
+    )
 
 
 def load_dialogue(source: str | Path) -> Dialogue:

@@ -69,19 +69,19 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
     return tuple(prompts.values())
 
 
-def raw_text(question: str, opening: str, instruction: str, dialogue: Dialogue | None, place: str) -> str:
+def raw_text(question: str, opening: str, debiasing: str, dialogue: Dialogue | None, place: str) -> str:
     """Write a raw prompt, to the character of methods/prompts#exact-strings.
 
-    `instruction`: empty for none; `place`: where it stands in the plain setting, `own-line` before the
+    `debiasing`: empty for none; `place`: where it stands in the plain setting, `own-line` before the
     question's line (OccuGender) or `in-question` (Mattern).
     """
     answer = join("A:", opening, " ")
     if dialogue:
         turns = "".join(f"Q: {turn.question}\nA: {turn.answer}\n\n" for turn in dialogue.turns)
-        return f"{join(dialogue.opening_line, instruction, ' ')}\n\n{turns}Q: {question}\n{answer}"
+        return f"{join(dialogue.opening_line, debiasing, ' ')}\n\n{turns}Q: {question}\n{answer}"
     if place == "in-question":
-        return f"Q: {join(instruction, question, ' ')}\n{answer}"
-    return join(instruction, f"Q: {question}\n{answer}", "\n")
+        return f"Q: {join(debiasing, question, ' ')}\n{answer}"
+    return join(debiasing, f"Q: {question}\n{answer}", "\n")
 
 
 def join(first: str, second: str, between: str) -> str:

@@ -121,7 +121,7 @@ class CorpusFile(ListEntry):
     """One file of a shipped corpus: what it holds, where that comes from, and its digest."""
 
     path: Filled
-    kind: Filled  # items, templates, pairs, instructions, dialogue, expressions, words, counts, licence
+    kind: Filled  # items, templates, pairs, debiasing prompts, dialogue, expressions, words, counts, licence
     source: Filled  # where in the corpus's source, such as "Table 5"
     sha256: Filled
 

@@ -44,7 +44,7 @@ _TEXTS = SourceLayout("variance of texts", "model", TextVariance, csv=True)
 
 
 def load_cell_variance(source: str | Path = OF_CELLS) -> tuple[CellVariance, ...]:
-    """Read a row for each bias type and group of jobs, of a run without instructions."""
+    """Read a row for each bias type and group of jobs, of a run without debiasing prompts."""
     return tuple(entry for _, entry in read_list(source, _CELLS).entries)
 
 

@@ -24,7 +24,7 @@ class PromptShown:
     study: str
     model: str
     kind: str  # the bias type, or the template
-    what: str  # such as "implicit, template 3, instruction 0, plain, nurse"
+    what: str  # such as "implicit, template 3, debiasing prompt 0, plain, nurse"
     form: str
     prompt: str
     system: str | None = None
@@ -53,7 +53,7 @@ class ExampleText:
     spans: tuple[Span, ...]
     key: str
     cut: bool = False
-    instruction_id: int | None = None
+    debiasing_id: int | None = None
     outcome: str = ""  # person, no-person, declines, …
     question: QuestionId = "write"  # under which it stands
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from biaskit.common.wording import percent
-from biaskit.records import NO_INSTRUCTION
+from biaskit.records import NO_DEBIASING
 from biaskit.tables.query import Row, grouped, where
 
 LEAST = 0.01  # probability of what is named
@@ -39,9 +39,10 @@ def the_rest(rows: Iterable[Row], most: int = 4) -> list[tuple[str, float]]:
 def line_of_the_rest(rows: Sequence[Row]) -> str:
     """Write 'Instead of a target word: a line break 31 %, “The” 8 %.', by model where there are several.
 
-    `rows`: of one bias type and setting; means over all jobs without an instruction are used. "" without any.
+    `rows`: of one bias type and setting; means over all jobs without a debiasing prompt are used. "" without
+    any.
     """
-    models = grouped(where(rows, job_group=EVERY_GROUP, instruction_id=NO_INSTRUCTION), "model")
+    models = grouped(where(rows, job_group=EVERY_GROUP, debiasing_id=NO_DEBIASING), "model")
     parts = []
     for (model,), rows_of_model in models.items():
         if line := ", ".join(f"{name} {percent(value)} %" for name, value in the_rest(rows_of_model)):

@@ -15,7 +15,7 @@ LONGEST_PROMPT = 20_000
 
 
 class PromptKinds:
-    """The first job's prompt for each model, template, instruction, setting and gender asked for.
+    """The first job's prompt for each model, template, debiasing prompt, setting and gender asked for.
 
     A prompt that several models got is shown once, with all their names. `names`: label in the rows → label
     in the report.
@@ -52,7 +52,7 @@ class PromptKinds:
             yield PromptShown(*place, form, prompt, row.get("system") or None)
 
 
-_DESIGN = ("bias_type", "template_id", "specified_gender", "instruction_id", "setting", "prompt_form")
+_DESIGN = ("bias_type", "template_id", "specified_gender", "debiasing_id", "setting", "prompt_form")
 """Fields of a row that tell kinds of prompts apart; a row may lack some."""
 
 
@@ -64,8 +64,8 @@ def _what(row: Row) -> str:
     """Name the place of a prompt in the design, such as "explicit, template 3, debiasing prompt 1, nurse"."""
     parts = [str(row["bias_type"])] if row.get("bias_type") else []
     parts.append(f"template {row.get('template_id')}")
-    if row.get("instruction_id"):
-        parts.append(f"debiasing prompt {row['instruction_id']}")
+    if row.get("debiasing_id"):
+        parts.append(f"debiasing prompt {row['debiasing_id']}")
     if row.get("setting") == "dialogue":
         parts.append("dialogue")
     if row.get("specified_gender"):
@@ -78,5 +78,5 @@ def _place(same: Sequence[tuple[str, Row]]) -> tuple[Any, ...]:
     label, row = min(same, key=itemgetter(0))
     template = str(row.get("template_id"))
     number = int(template) if template.isdecimal() else -1
-    instruction = row.get("instruction_id") or 0
-    return (str(row.get("bias_type") or ""), number, instruction, _what(row), label)
+    debiasing = row.get("debiasing_id") or 0
+    return (str(row.get("bias_type") or ""), number, debiasing, _what(row), label)

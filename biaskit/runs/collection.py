@@ -66,7 +66,7 @@ class Part:
     floor: float = 0.01  # of coverage
     strict: bool = False  # the rule of verdicts
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
-    instructions: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
+    debiasing_prompts: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
     claims: Mapping[str, Claim] = field(default_factory=dict)  # by name of a paper's table; absent: none
 
@@ -272,7 +272,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         floor=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
         strict=strict,
         templates=_entries(group, measurement(first.engine).asked) or _entries(group, "templates"),
-        instructions=_entries(group, "instructions"),
+        debiasing_prompts=_entries(group, "debiasing_prompts"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
         claims=together([claims_of(run.manifest["resolved"]) for run in group]),
     )

@@ -53,7 +53,7 @@ def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
         "slot": design.slot,
         "items": [as_record(item) for item in items],
         "templates": templates,
-        "instructions": [None if i is None else as_record(i) for i in design.instructions],
+        "debiasing_prompts": [None if i is None else as_record(i) for i in design.debiasing_prompts],
     }
 
 

@@ -14,7 +14,7 @@ from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.errors import RunError
 from biaskit.measurement import KINDS, Measurement, measurement
-from biaskit.records import Instruction, Item, ModelIdentity, PromptForm, Template
+from biaskit.records import DebiasingPrompt, Item, ModelIdentity, PromptForm, Template
 
 RUN_FORMAT = 1
 
@@ -82,7 +82,7 @@ class StoredLists(StoredDesign):
     slot: str
     items: tuple[Item, ...]
     templates: tuple[Template, ...]
-    instructions: tuple[Instruction | None, ...]
+    debiasing_prompts: tuple[DebiasingPrompt | None, ...]
 
 
 class _Run(_Table):
@@ -220,7 +220,7 @@ def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, 
     """Merge two compatibilities; what both name must agree, or the folder would mix two studies.
 
     Values are compared by name, and inside a table by entry: an entry that only one of them has (another
-    template, another instruction) adds rows and disturbs none.
+    template, another debiasing prompt) adds rows and disturbs none.
     """
     merged = dict(stored)
     for name, value in asked.items():

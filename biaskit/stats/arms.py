@@ -23,7 +23,7 @@ class Arm(NamedTuple):
 
     model: str
     bias_type: str
-    instruction_id: int
+    debiasing_id: int
     setting: str
     prompt_form: str
 

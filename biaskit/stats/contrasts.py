@@ -41,14 +41,14 @@ class Scope:
     """The columns that say what a row of tests.csv compares; None where a column does not apply."""
 
     engine: str
-    contrast: str  # the last part of the family: groups, instructions, levels, settings, factors, models, …
+    contrast: str  # the last part of the family: groups, debiasing, levels, settings, factors, models, …
     model_a: str
     model_b: str
     bias_type: str = ""
     setting: str = ""
     prompt_form: str = ""
-    instruction_a: str = ""
-    instruction_b: str = ""
+    debiasing_a: str = ""
+    debiasing_b: str = ""
     quantity: str = "share"
     gender: str | None = None
     group_a: str | None = None

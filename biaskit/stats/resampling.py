@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from biaskit.common.provenance import first_name
 from biaskit.stats.arrays import FloatArray
 
 N_RESAMPLES = 2_000
@@ -18,7 +19,8 @@ def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.rand
 
     Adding a model, a job or a row therefore changes no other number (methods/index#random-numbers).
     """
-    text = json.dumps([study_seed, table, list(row_key)], separators=(",", ":"))
+    named = [first_name(part) if isinstance(part, str) else part for part in row_key]
+    text = json.dumps([study_seed, table, named], separators=(",", ":"))
     digest = hashlib.sha256(text.encode("ascii")).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
 

@@ -53,7 +53,7 @@ JUDGED = {
 
 IDENTITY = (
     *("family", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
-    *("instruction_a", "instruction_b", "group_a", "group_b"),
+    *("debiasing_a", "debiasing_b", "group_a", "group_b"),
 )
 
 
@@ -232,12 +232,12 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
 
 
 def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
-    """Find the role of each row; None for other genders' shares, other contexts, and one instruction."""
+    """Find the role of each row; None for other genders' shares, other contexts, and one debiasing prompt."""
     asked_plainly = {row["engine"] for row in rows if row["setting"] == "plain"}
     roles: list[Role | None] = []
     for row in rows:
         contrast = str(row["family"]).rsplit("/", 1)[-1]
-        without = row["instruction_a"] == row["instruction_b"] not in ("0", "", None)
+        without = row["debiasing_a"] == row["debiasing_b"] not in ("0", "", None)
         without |= contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male")
         without |= row["engine"] in asked_plainly and row["setting"] not in MAIN_CONTEXTS
         without |= row["quantity"] in ("share", "group_gap") and row["gender"] not in genders

@@ -16,11 +16,11 @@ from biaskit.common.inputs import Inputs, TooMuch, expanded, parse_toml
 from biaskit.common.provenance import digest
 from biaskit.common.sheets import is_sheet
 from biaskit.common.wording import count
-from biaskit.corpora.loaders import load_instructions
+from biaskit.corpora.loaders import load_debiasing_prompts
 from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.measurement import KINDS, measurement, measurements
-from biaskit.records import Instruction
+from biaskit.records import DebiasingPrompt
 from biaskit.study.keys import DISPLAY_KEYS, Study
 
 STUDY_FILE = Inputs(StudyError, most=64 * 2**20)
@@ -217,16 +217,16 @@ def _signed(name: str, value: Any) -> str:
     return f"{source}:{Path(path).name}" if colon else source
 
 
-def choose_instructions(
+def choose_debiasing_prompts(
     study: str, source: str | None, parts: Sequence[str], advice: str
-) -> tuple[Instruction | None, ...]:
+) -> tuple[DebiasingPrompt | None, ...]:
     """Choose debiasing prompts: none first, which every contrast needs. `advice`: how to name their file."""
     parts = [part for part in parts if part not in ("0", "none", "")]
     if not parts:
         return (None,)
     if source is None:
         raise StudyError(f"{study} has no debiasing prompts: {advice}.")
-    listed = load_instructions(source)
+    listed = load_debiasing_prompts(source)
     wanted = "all" if parts == ["all"] else parts
     return (None, *select(wanted, [], [i.id for i in listed], listed, "debiasing prompts"))
 

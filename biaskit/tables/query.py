@@ -66,14 +66,14 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
     return groups
 
 
-def without_instruction(rows: Iterable[Row]) -> list[Row]:
-    """Pick rows without an instruction; shares that labels of a person correct replace the rules'."""
-    return [_corrected(row) for row in rows if row.get("instruction_id") in (None, 0)]
+def without_debiasing(rows: Iterable[Row]) -> list[Row]:
+    """Pick rows without a debiasing prompt; shares that labels of a person correct replace the rules'."""
+    return [_corrected(row) for row in rows if row.get("debiasing_id") in (None, 0)]
 
 
 def mean_over_prompts(rows: Iterable[Row]) -> list[Row]:
-    """Pick the rows of representation.csv that are means over prompts, without an instruction."""
-    return without_instruction(where(rows, template_id="all"))
+    """Pick the rows of representation.csv that are means over prompts, without a debiasing prompt."""
+    return without_debiasing(where(rows, template_id="all"))
 
 
 def _corrected(row: Row) -> Row:

@@ -19,7 +19,7 @@ class Column:
 
     name: str
     kind: Kind = "text"
-    only: str = ""  # `scoped`: only in studies such as those under instructions; `labelled`: with labels
+    only: str = ""  # `scoped`: only in studies such as those under debiasing prompts; `labelled`: with labels
 
     @property
     def names(self) -> tuple[str, ...]:

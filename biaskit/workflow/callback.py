@@ -79,7 +79,7 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
 def shares_of(result: ProbeResult) -> dict[str, float]:
     """Return the shares of a run of one model, with intervals: name in a log → share between 0 and 1."""
     numbers: dict[str, float] = {}
-    for row in result.groups.query("instruction_id == 0").to_dict("records"):
+    for row in result.groups.query("debiasing_id == 0").to_dict("records"):
         name = f"{row['gender']}_share/{row['bias_type']}/{row['job_group']}"
         numbers |= {name: row["share"], f"{name}_low": row["ci_low"], f"{name}_high": row["ci_high"]}
     return {name: round(float(value), 4) for name, value in numbers.items() if value == value}

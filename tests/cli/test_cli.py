@@ -556,7 +556,7 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
 
 @pytest.fixture(scope="module")
 def two_models_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of two models with instructions on two levels, made once and copied where it is wanted."""
+    """A run of two models with debiasing prompts on two levels, made once and copied where it is wanted."""
     from biaskit.measures.probe.command import probe
 
     folder = tmp_path_factory.mktemp("two")

@@ -114,11 +114,13 @@ def test_another_slot_alone_or_another_order_of_expressions_is_no_other_text(tmp
     assert made.tests
 
 
-def test_an_instruction_of_another_text_is_not_compared_and_is_named(tmp_path: Path) -> None:
-    one = probe_run(tmp_path / "one", "a", instructions=(0, 1, 2))
-    two = probe_run(tmp_path / "two", "b", instructions=(0, 1, 2), texts={"instruction 2": "Be unfair."})
+def test_a_debiasing_prompt_of_another_text_is_not_compared_and_is_named(tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "one", "a", debiasing_prompts=(0, 1, 2))
+    two = probe_run(
+        tmp_path / "two", "b", debiasing_prompts=(0, 1, 2), texts={"debiasing prompt 2": "Be unfair."}
+    )
     made = compared(one, two)
-    assert {"0", "1"} == {row["instruction_a"] for row in made.tests}
+    assert {"0", "1"} == {row["debiasing_a"] for row in made.tests}
     assert "explicit, debiasing prompt 2, plain" in note(made, "Left out")
 
 
@@ -359,7 +361,7 @@ def both_engines(*tables: dict[str, Any]) -> BothEngines:
 
 def test_the_four_gaps_by_hand() -> None:
     jobs = [
-        {"model": "m", "bias_type": "explicit", "prompt_form": "raw", "instruction_id": i, "setting": s,
+        {"model": "m", "bias_type": "explicit", "prompt_form": "raw", "debiasing_id": i, "setting": s,
          "job": "Nurse", "female_share": f, "male_share": 0.2, "labour_female_share": 0.5, "reason": ""}
         for i, s, f in ((0, "plain", 0.7), (1, "plain", 0.1), (0, "dialogue", 0.1))
     ]  # fmt: skip
@@ -396,7 +398,7 @@ def test_the_four_gaps_by_hand() -> None:
 
 
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
-    jobs = [{"model": "m", "bias_type": "implicit", "prompt_form": "raw", "instruction_id": 0,
+    jobs = [{"model": "m", "bias_type": "implicit", "prompt_form": "raw", "debiasing_id": 0,
              "setting": "plain", "job": "cook", "female_share": None, "male_share": None,
              "labour_female_share": None, "reason": "all prompts failed"}]  # fmt: skip
     texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,

@@ -32,14 +32,14 @@ def shares_of(*labels: object) -> list[float]:
 
 
 def cell_row(
-    model: str, bias_type: str, template: int, job: str, instruction: int, form: str, *, failed: bool
+    model: str, bias_type: str, template: int, job: str, debiasing: int, form: str, *, failed: bool
 ) -> Row:
-    shares: list[float] | list[None] = shares_of(model, bias_type, template, job, instruction)
+    shares: list[float] | list[None] = shares_of(model, bias_type, template, job, debiasing)
     shares = [None] * 3 if failed else shares
     layout = columns("probe_cells", groups=GROUPS, contrast=CONTRAST)
     row: Row = dict.fromkeys(column.name for column in layout)
     row |= {"model": model, "bias_type": bias_type, "template_id": template, "job": job}
-    row |= {"job_group": JOBS[job], "instruction_id": instruction, "setting": "plain", "prompt_form": form}
+    row |= {"job_group": JOBS[job], "debiasing_id": debiasing, "setting": "plain", "prompt_form": form}
     row |= {"estimator": None if failed else "exact", "coverage": None if failed else 0.5}
     for group, share in zip(GROUPS, shares, strict=True):
         row |= {f"{group}_share": share, f"{group}_mass": share}
@@ -51,7 +51,7 @@ def store(
     forms: Mapping[str, str],
     *,
     failed: Failed = (),
-    instructions: Sequence[int] = (0, 1),
+    debiasing_prompts: Sequence[int] = (0, 1),
     bias_types: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
     """The probe_cells.csv of a run whose models answer in the forms given."""
@@ -59,7 +59,7 @@ def store(
         cell_row(model, b, t, job, i, forms[model], failed=(model, t, job) in failed)
         for model in forms
         for b in (bias_types or {}).get(model, ["explicit"])
-        for t, job, i in itertools.product(TEMPLATES, JOBS, instructions)
+        for t, job, i in itertools.product(TEMPLATES, JOBS, debiasing_prompts)
     ]
     write_table(folder / "probe_cells.csv", "probe_cells", rows, groups=GROUPS, contrast=CONTRAST)
     return folder
@@ -91,8 +91,8 @@ def test_the_paired_row_matches_scipy_over_the_jobs_mean_shares(tmp_path: Path) 
         "gender": "female",
         "group_a": "male",
         "group_b": "male",
-        "instruction_a": "0",
-        "instruction_b": "0",
+        "debiasing_a": "0",
+        "debiasing_b": "0",
     }
     row = find(rows, kind="paired", **own)
     expected = stats.ttest_rel(a, b)
@@ -109,7 +109,7 @@ def test_the_paired_row_matches_scipy_over_the_jobs_mean_shares(tmp_path: Path) 
 def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> None:
     failed = {("a", 1, "nurse"), ("b", 3, "pilot")}
     rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}, failed=failed), "a", "b")
-    own = {"gender": "diverse", "group_a": "female", "instruction_a": "0", "kind": "paired"}
+    own = {"gender": "diverse", "group_a": "female", "debiasing_a": "0", "kind": "paired"}
     own |= {"quantity": "share"}
     a, b = (np.mean(mean_by_job(model, "female", 2, templates=[2])) for model in ("b", "a"))
     row = find(rows, **own)
@@ -136,12 +136,10 @@ def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path:
 @pytest.mark.slow
 def test_merging_keeps_the_rows_of_single_models_and_can_be_repeated(tmp_path: Path) -> None:
     rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}), "a", "b")
-    single = {**rows[0], "family": "probe/share/paired/instructions", "model_b": "b", "p_adjusted": None}
+    single = {**rows[0], "family": "probe/share/debiasing", "model_b": "b", "p_adjusted": None}
     once = merge_tests([single], rows)
     assert once == merge_tests(once, rows)
-    assert ["probe/share/paired/instructions"] + [row["family"] for row in rows] == [
-        row["family"] for row in once
-    ]
+    assert ["probe/share/debiasing"] + [row["family"] for row in rows] == [row["family"] for row in once]
     assert once[0]["p_adjusted"] == single["p_value"]
 
 

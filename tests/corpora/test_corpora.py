@@ -16,16 +16,16 @@ from biaskit.common.files import data_dir
 from biaskit.corpora import sources
 from biaskit.corpora.loaders import (
     Templates,
+    load_debiasing_prompts,
     load_dialogue,
     load_expression_sets,
-    load_instructions,
     load_items,
     load_templates,
     render_forms,
 )
 from biaskit.corpora.sources import check_label, list_corpora, load_corpus
 from biaskit.errors import CorpusError
-from biaskit.records import Dialogue, ExpressionSet, Instruction, Item, Template, Turn
+from biaskit.records import DebiasingPrompt, Dialogue, ExpressionSet, Item, Template, Turn
 
 Write = Callable[[str, str | bytes], str]
 
@@ -145,7 +145,7 @@ def test_a_changed_file_is_named_with_the_digest_found_and_expected(copy_of_corp
 
 def test_a_changed_file_does_not_stop_the_others_of_its_corpus(copy_of_corpora: Path) -> None:
     (copy_of_corpora / "occugender" / "jobs.csv").write_bytes(b"")
-    assert 6 == len(load_instructions("corpus:occugender/instructions.toml"))
+    assert 6 == len(load_debiasing_prompts("corpus:occugender/debiasing-prompts.toml"))
 
 
 def test_line_ends_converted_by_a_tool_are_noticed(copy_of_corpora: Path) -> None:
@@ -265,8 +265,8 @@ def test_a_byte_order_mark_and_a_capital_suffix_are_no_trouble(write: Write) -> 
 def test_texts_beyond_ascii_and_beyond_the_field_limit_of_csv_are_read_whole(write: Write) -> None:
     limit = csv.field_size_limit()
     text = "é\u2028" * 200_000 + "."
-    assert (Instruction(1, text),) == load_instructions(write("long.csv", f"text\n{text}\n"))
-    assert (Instruction(1, text),) == load_instructions(write("long.txt", text))
+    assert (DebiasingPrompt(1, text),) == load_debiasing_prompts(write("long.csv", f"text\n{text}\n"))
+    assert (DebiasingPrompt(1, text),) == load_debiasing_prompts(write("long.txt", text))
     assert limit == csv.field_size_limit()
 
 
@@ -294,12 +294,13 @@ def test_a_template_may_name_its_slot_and_its_expressions(write: Write) -> None:
     assert Templates("[MY FIELD]", (template,)) == load_templates(write("t.toml", text))
 
 
-def test_instructions_can_be_written_in_three_formats(write: Write) -> None:
-    expected = (Instruction(1, "Be fair.", "high"), Instruction(2, "Think, twice"))
-    text = '[[instruction]]\ntext = "Be fair."\nlevel = "high"\n[[instruction]]\ntext = "Think, twice"\n'
-    assert expected == load_instructions(write("i.toml", text))
-    assert expected == load_instructions(write("i.csv", 'text,level\nBe fair.,high\n"Think, twice",\n'))
-    assert (Instruction(1, "Be fair."),) == load_instructions(write("i.txt", "Be fair.\n"))
+def test_debiasing_prompts_can_be_written_in_three_formats(write: Write) -> None:
+    expected = (DebiasingPrompt(1, "Be fair.", "high"), DebiasingPrompt(2, "Think, twice"))
+    fair = '[[debiasing_prompt]]\ntext = "Be fair."\nlevel = "high"\n'
+    text = f'{fair}[[debiasing_prompt]]\ntext = "Think, twice"\n'
+    assert expected == load_debiasing_prompts(write("i.toml", text))
+    assert expected == load_debiasing_prompts(write("i.csv", 'text,level\nBe fair.,high\n"Think, twice",\n'))
+    assert (DebiasingPrompt(1, "Be fair."),) == load_debiasing_prompts(write("i.txt", "Be fair.\n"))
 
 
 def test_a_dialogue_of_ones_own_can_have_any_number_of_turns(write: Write) -> None:
@@ -420,8 +421,8 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
         ),
         (load_templates, "t.toml", ANSWERED, "t.toml, template 1 (explicit 1) has an opening"),
         (load_templates, "t.txt", "A \a [JOB]?\n", "t.txt, line 1: question has a control character"),
-        (load_instructions, "i.txt", "\n", "i.txt has no instructions."),
-        (load_instructions, "i.csv", "text,level\n,high\n", "i.csv, line 2: text is missing"),
+        (load_debiasing_prompts, "i.txt", "\n", "i.txt has no debiasing prompts."),
+        (load_debiasing_prompts, "i.csv", "text,level\n,high\n", "i.csv, line 2: text is missing"),
         (load_dialogue, "d.toml", 'opening_line = "a"\n', "d.toml has no dialogue."),
         (load_dialogue, "d.toml", TURN, "d.toml, turn 1: answer is missing"),
         (SETS, "e.toml", "", "e.toml has no target words."),

@@ -15,9 +15,9 @@ from needs import not_beside
 from places import SHARED
 
 from biaskit.corpora.loaders import (
+    load_debiasing_prompts,
     load_dialogue,
     load_expression_sets,
-    load_instructions,
     load_items,
     load_templates,
 )
@@ -109,7 +109,7 @@ def jobs_and_shares(table: str) -> list[tuple[str, str, float]]:
     return jobs
 
 
-def occugender_instructions() -> list[str]:
+def occugender_debiasing_prompts() -> list[str]:
     table = between(printed(OCCUGENDER), "Table 7:", "Table 8:")
     return [row[1] for row in cells(table) if row[0].isdigit()]
 
@@ -170,15 +170,15 @@ def task_prompts() -> list[tuple[str, str]]:
     return [(f"Q: {p[1]}\nA: {p[2]}".strip(), p[3]) for p in prompts if p]
 
 
-def mattern_instructions() -> list[str]:
+def mattern_debiasing_prompts() -> list[str]:
     table = between(printed(MATTERN), "Table 2: Debiasing prompts", "3) Low degree of abstraction")
     return [row[1] for row in cells(table) if row[0].isdigit()]
 
 
 def test_the_earlier_text_of_mattern_prints_the_same_debiasing_and_task_prompts() -> None:
     text = one_space(printed(MATTERN_EARLIER))
-    shipped = shipped_instructions("mattern")
-    assert [] == [instruction for instruction in shipped if instruction not in text]
+    shipped = shipped_debiasing_prompts("mattern")
+    assert [] == [debiasing for debiasing in shipped if debiasing not in text]
     assert [] == [prompt for prompt in shipped_task_prompts() if one_space(prompt) not in text]
 
 
@@ -223,8 +223,8 @@ def mattern_appendix() -> list[list[str]]:
     return listed_expressions(between(printed(MATTERN), "A Gender Verbalizations", "B Occupation Data"))
 
 
-def shipped_instructions(corpus: str) -> list[str]:
-    return [one.text for one in load_instructions(f"corpus:{corpus}/instructions.toml")]
+def shipped_debiasing_prompts(corpus: str) -> list[str]:
+    return [one.text for one in load_debiasing_prompts(f"corpus:{corpus}/debiasing-prompts.toml")]
 
 
 def occugender_appendix() -> list[list[str]]:
@@ -277,11 +277,11 @@ TEMPLATES = "corpus:occugender/templates.toml"
 PRINTED: dict[str, tuple[int, Callable[[], Sequence[object]], Callable[[], Sequence[object]]]] = {
     "OccuGender, Table 6": (25, occugender_explicit, lambda: shipped_prompts(TEMPLATES, "explicit")),
     "OccuGender, Table 7": (25, occugender_implicit, lambda: shipped_prompts(TEMPLATES, "implicit")),
-    "OccuGender, Table 8": (6, occugender_instructions, lambda: shipped_instructions("occugender")),
+    "OccuGender, Table 8": (6, occugender_debiasing_prompts, lambda: shipped_debiasing_prompts("occugender")),
     "OccuGender, Table 5": (40, lambda: jobs_and_shares(occugender_table_5()), shipped_jobs),
     "OccuGender, appendix A": (3, occugender_appendix, lambda: shipped_expressions("occugender-explicit")),
     "Mattern, Table 1": (4, lambda: [prompt for prompt, _ in task_prompts()], shipped_task_prompts),
-    "Mattern, Table 2": (6, mattern_instructions, lambda: shipped_instructions("mattern")),
+    "Mattern, Table 2": (6, mattern_debiasing_prompts, lambda: shipped_debiasing_prompts("mattern")),
     "Mattern, appendix A": (3, mattern_appendix, lambda: shipped_expressions("mattern-explicit")),
     "GAS(P), Table 11": (
         N_OCCUPATIONS,

@@ -83,7 +83,7 @@ def compare_cells(run: Path, found: Json) -> int:
     for line in (run / "probe.jsonl").read_text("ascii").splitlines():
         row = json.loads(line)
         rows[row["prompt"]] = row
-    names = ("bias_type", "template_id", "job", "instruction_id", "setting")
+    names = ("bias_type", "template_id", "job", "debiasing_id", "setting")
     cells = {tuple(cell[name] for name in names): cell for cell in table(run, "probe_cells")}
     n = 0
     for samples in found["samples"].values():
@@ -106,7 +106,7 @@ def compare_groups(run: Path, found: Json, top: str) -> int:
     """Every mean of a whole task against probe_groups.csv; how many."""
     n = 0
     for row in table(run, "probe_groups"):
-        arm = f"_instruction-{row['instruction_id']}" if row["instruction_id"] != "0" else ""
+        arm = f"_debiasing-{row['debiasing_id']}" if row["debiasing_id"] != "0" else ""
         arm += "" if row["setting"] == "plain" else f"_{row['setting']}"
         own = found["results"][f"{top}_{row['bias_type']}_{row['job_group']}{arm}"]
         assert pytest.approx(float(row["share"]), abs=SHARE) == own[f"{row['gender']}_share,none"]
@@ -117,7 +117,7 @@ def compare_groups(run: Path, found: Json, top: str) -> int:
 
 
 ASKED: dict[str, tuple[str, str, str | None, Json]] = {
-    "instructions and dialogue": (
+    "debiasing prompts and dialogue": (
         *("llama", "bpe-bos", None),
         {"study": "mattern", "templates": "1-2", "debiasing_prompts": "0,2"},
     ),

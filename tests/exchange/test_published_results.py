@@ -38,7 +38,7 @@ def two_models(folder: Path) -> Path:
     return probe(folder, f"a={script(folder)}", f"b b/ü={script(other, {**WORDS, ' She': -2.5})}")
 
 
-def instructions_and_dialogue(folder: Path) -> Path:
+def debiasing_prompts_and_dialogue(folder: Path) -> Path:
     return probe(folder, script(folder), study="mattern", debiasing_prompts="1-2", context="both")
 
 
@@ -79,7 +79,7 @@ def texts(folder: Path) -> Path:
 
 RUNS: dict[str, Callable[[Path], Path]] = {
     "two models": two_models,
-    "instructions and dialogue": instructions_and_dialogue,
+    "debiasing prompts and dialogue": debiasing_prompts_and_dialogue,
     "undefined": undefined,
     "drawn": drawn,
     "hostile": hostile,

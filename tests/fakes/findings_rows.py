@@ -41,7 +41,7 @@ def group_rows(
     for job_group, three in shares.items():
         for gender, share in zip(("female", "male", "diverse"), three, strict=True):
             own = {
-                "instruction_id": 0,
+                "debiasing_id": 0,
                 "estimator": "exact",
                 "share": share,
                 "ci_low": None if share is None else share - 0.1,
@@ -66,7 +66,7 @@ def contrast_row(
     scope: dict[str, Any] = {"model_a": "m", "model_b": "m"}
     if engine == "probe":
         scope |= {"bias_type": "explicit", "setting": "plain", "prompt_form": "raw"}
-        scope |= {"instruction_a": "0", "instruction_b": "0", "gender": "female"}
+        scope |= {"debiasing_a": "0", "debiasing_b": "0", "gender": "female"}
     own = {
         "p_value": None if estimate is None or ci is None else p_of_interval(estimate, *ci, 10.0),
         "dof": 10.0,

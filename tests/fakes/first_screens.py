@@ -24,10 +24,10 @@ def screens() -> Mapping[str, Content]:
     """By kind, as `bk.report` would hand them to figures and findings."""
     many = tuple(f"org/model-{i}-instruct" for i in range(10))
     made = {
-        "probe": _one_engine(content(("demo",), 40, instructions=0), "probe"),
+        "probe": _one_engine(content(("demo",), 40, debiasing_prompts=0), "probe"),
         "texts": _one_engine(content(("demo",), 8), "personas"),
-        "both": content(("demo",), 12, instructions=0),
-        "ten models": content(many, 12, instructions=0),
+        "both": content(("demo",), 12, debiasing_prompts=0),
+        "ten models": content(many, 12, debiasing_prompts=0),
         "own texts": own_texts(),
     }
     titles = {

@@ -60,7 +60,7 @@ def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -
         "engine": engine,
         "margin": more.get("margin", {"share": 0.05, "represented_share": 0.05}),
     }
-    lists: Row = {"items": [], "templates": [], "instructions": [None], "digest": "", "sources": {}}
+    lists: Row = {"items": [], "templates": [], "debiasing_prompts": [None], "digest": "", "sources": {}}
     own: Row = {"prompts": []}
     if engine == "probe":
         own = {"settings": ["plain"], "dialogue": None, "expression_sets": [], "contrast": []}
@@ -106,7 +106,7 @@ def probe_run(
     jobs: Sequence[str] = JOBS,
     templates: Sequence[int] = TEMPLATES,
     bias_types: Sequence[str] = ("explicit",),
-    instructions: Sequence[int] = (0,),
+    debiasing_prompts: Sequence[int] = (0,),
     job_group: Mapping[str, str] | None = None,
     groups: Sequence[str] = GROUPS,
     noise: float = 0.02,
@@ -115,9 +115,9 @@ def probe_run(
 ) -> Path:
     """A run of the prober: probe_cells and probe_jobs of models whose shares follow labour statistics."""
     cells, by_job = [], []
-    for model, b, i in itertools.product(models, bias_types, instructions):
+    for model, b, i in itertools.product(models, bias_types, debiasing_prompts):
         form = (forms or {}).get(model, "raw")
-        arm = {"model": model, "bias_type": b, "instruction_id": i, "setting": "plain", "prompt_form": form}
+        arm = {"model": model, "bias_type": b, "debiasing_id": i, "setting": "plain", "prompt_form": form}
         for job in jobs:
             group = (job_group or {}).get(job, "women's" if LABOUR[job] >= 0.5 else "men's")
             shares = {t: share_of(model, job, t, noise) for t in templates}
@@ -137,7 +137,10 @@ def probe_run(
         empty = dict.fromkeys(column.name for column in layout)
         table = path / "tables" / f"{name}.csv"
         write_table(table, name, [{**empty, **row} for row in rows], groups=groups, contrast=contrast)
-    texts = {**texts_of(templates, bias_types), **{f"instruction {i}": f"Be fair {i}." for i in instructions}}
+    texts = {
+        **texts_of(templates, bias_types),
+        **{f"debiasing prompt {i}": f"Be fair {i}." for i in debiasing_prompts},
+    }
     texts |= more.pop("texts", {})
     expressions = {f"{b}:{t}": [["male", "he"], ["female", "she"]] for b in bias_types for t in templates}
     expressions |= more.pop("expressions", {})

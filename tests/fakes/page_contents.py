@@ -71,7 +71,7 @@ def block(models: Sequence[str]) -> dict[str, Sequence[Any]]:
     return {
         "model": models,
         "bias_type": ("explicit", "implicit"),
-        "instruction_id": (0,),
+        "debiasing_id": (0,),
         "setting": ("plain",),
         "prompt_form": ("chat-prefill",),
         "estimator": ("exact",),
@@ -267,7 +267,7 @@ FINDINGS = (
     Finding("Fewer than 10 occupations.", "relations", "agree", "not-measured", "a and b"),
 )
 LIMITS = ("“They” is the only neutral pronoun that is measured.", "Labour statistics are from the U.S.")
-SAID = Sentences(FINDINGS, 2, LIMITS, ("instructions: biaskit probe a --study x",))
+SAID = Sentences(FINDINGS, 2, LIMITS, ("debiasing prompts: biaskit probe a --study x",))
 NOTHING = Sentences()
 FIGURES = (
     figure("answer", "Share of women in each job"),

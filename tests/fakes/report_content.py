@@ -14,10 +14,8 @@ from biaskit.runs.collection import Model, Part
 Row = dict[str, Any]
 Jobs = Sequence[tuple[str, str, float]]
 GROUPS = ("male", "female", "diverse")
-BLOCK = {"instruction_id": 0, "setting": "plain", "prompt_form": "raw"}
-TEXTS = (
-    "engine family quantity gender model_a model_b bias_type setting prompt_form instruction_a instruction_b"
-)
+BLOCK = {"debiasing_id": 0, "setting": "plain", "prompt_form": "raw"}
+TEXTS = "engine family quantity gender model_a model_b bias_type setting prompt_form debiasing_a debiasing_b"
 NUMBERS = (
     "estimate effect_size statistic dof p_value p_adjusted ci_low ci_high n_a n_b ci90_low ci90_high margin"
 )
@@ -51,7 +49,7 @@ def probe_tables(
     jobs: Jobs,
     *,
     undefined: bool = False,
-    instructions: int = 0,
+    debiasing_prompts: int = 0,
     settings: Sequence[str] = ("plain",),
 ) -> dict[str, list[Row]]:
     rnd = random.Random(1)
@@ -59,14 +57,14 @@ def probe_tables(
         name: [] for name in ("probe_jobs", "probe_groups", "probe_variance", "tests")
     }
     tilts = {label: rnd.uniform(-0.2, 0.5) for label in labels}
-    for label, bias_type, setting, instruction in product(
-        labels, ("explicit", "implicit"), settings, range(instructions + 1)
+    for label, bias_type, setting, debiasing in product(
+        labels, ("explicit", "implicit"), settings, range(debiasing_prompts + 1)
     ):
-        block = {**BLOCK, "setting": setting, "instruction_id": instruction}
+        block = {**BLOCK, "setting": setting, "debiasing_id": debiasing}
         head = {"model": label, "bias_type": bias_type, **block, "estimator": "exact", "n_templates": 25}
         of_jobs: dict[str, list[Row]] = {}
         for job, group, labour in jobs:
-            tilt = tilts[label] * (labour - 0.5) * (1 - 0.12 * instruction)
+            tilt = tilts[label] * (labour - 0.5) * (1 - 0.12 * debiasing)
             female = min(0.8, max(0.02, 0.4 + tilt + rnd.uniform(-0.12, 0.12)))
             row = {**head, "job": job, "job_group": group, "labour_female_share": labour}
             for gender, share in (("female", female), ("diverse", 0.15), ("male", 0.85 - female)):
@@ -104,29 +102,29 @@ def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> 
         **given, **names, engine="probe", family=f"probe/share/crossed/{contrast}", quantity="share",
         group_a=row["job_group"], group_b=row["job_group"], kind="crossed", unit="job", estimate=estimate,
         ci_low=low, ci_high=high, n_a=row["n_jobs"], margin=0.05,
-        p_value=estimate and 0.001, instruction_b="0",
+        p_value=estimate and 0.001, debiasing_b="0",
         equivalent=None if estimate is None else abs(estimate) < 0.02,
     )  # fmt: skip
 
 
 def _by_scope(rows: Sequence[Row]) -> dict[tuple[Any, ...], Row]:
-    scope = ("bias_type", "setting", "job_group", "gender", "model", "instruction_id")
+    scope = ("bias_type", "setting", "job_group", "gender", "model", "debiasing_id")
     return {tuple(row[name] for name in scope): row for row in rows}
 
 
 def _effects(rows: Sequence[Row]) -> Iterator[Row]:
     shares = _by_scope(rows)
-    for (*scope, label, instruction), row in shares.items():
-        if instruction:
-            names = {"model_a": label, "model_b": label, "instruction_a": str(instruction)}
-            yield _crossed("instructions", row, shares[(*scope, label, 0)], 0.03, **names)
+    for (*scope, label, debiasing), row in shares.items():
+        if debiasing:
+            names = {"model_a": label, "model_b": label, "debiasing_a": str(debiasing)}
+            yield _crossed("debiasing", row, shares[(*scope, label, 0)], 0.03, **names)
 
 
 def between_models(tables: Mapping[str, list[Row]], labels: Sequence[str]) -> list[Row]:
-    shares = _by_scope([row for row in tables["probe_groups"] if row["instruction_id"] == 0])
+    shares = _by_scope([row for row in tables["probe_groups"] if row["debiasing_id"] == 0])
     return [
         _crossed("models", row, shares[(*scope, earlier, 0)], 0.04,
-                 model_a=later, model_b=earlier, instruction_a="0")
+                 model_a=later, model_b=earlier, debiasing_a="0")
         for earlier, later in combinations(labels, 2)
         for (*scope, label, _), row in shares.items()
         if label == later
@@ -213,23 +211,25 @@ def content(
     n_items: int = 6,
     *,
     undefined: bool = False,
-    instructions: int = 2,
+    debiasing_prompts: int = 2,
     settings: Sequence[str] = ("plain",),
     names: Sequence[str] = (),
 ) -> Content:
     """Both engines on the same models and occupations; `names`: of the first occupations."""
     jobs = [(names[i] if i < len(names) else job, *rest) for i, (job, *rest) in enumerate(items(n_items))]
-    probed = probe_tables(labels, jobs, undefined=undefined, instructions=instructions, settings=settings)
+    probed = probe_tables(
+        labels, jobs, undefined=undefined, debiasing_prompts=debiasing_prompts, settings=settings
+    )
     written = personas_tables(labels, jobs, undefined=undefined)
     between: dict[str, list[Row]] = {"tests": between_models(probed, labels)}
     if not undefined:
         between["gaps"], relations = gaps_of(labels, jobs)
         between["tests"] += relations
     models = tuple(map(model, labels))
-    told = tuple({"id": i, "text": f"Instruction number {i}", "level": None} for i in range(1, 7))
+    told = tuple({"id": i, "text": f"Debiasing prompt number {i}", "level": None} for i in range(1, 7))
     common: dict[str, Any] = {
         "summary": "", "models": models, "runs": ("run",), "signatures": ("s",), "notes": (),
     }  # fmt: skip
-    asked = {"groups": GROUPS, "contrast": ("female", "male"), "instructions": told}
+    asked = {"groups": GROUPS, "contrast": ("female", "male"), "debiasing_prompts": told}
     probe = Part("probe", "gasp-occupations", tables=probed, **asked, **common)
     return Content("title", (probe, Part("personas", "gasp", tables=written, **common)), between)

@@ -30,9 +30,9 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast
 
 from biaskit.corpora.loaders import (
+    load_debiasing_prompts,
     load_dialogue,
     load_expression_sets,
-    load_instructions,
     load_items,
     load_templates,
     render_forms,
@@ -82,7 +82,9 @@ def corpus_texts() -> tuple[str, ...]:
     for i, template in enumerate(templates):
         for job in (jobs[i % len(jobs)], jobs[(i + 7) % len(jobs)]):
             texts.append(f"Q: {template.question}\nA: {template.opening}".replace("[JOB]", job))
-    texts += [instruction.text for instruction in load_instructions("corpus:occugender/instructions.toml")]
+    texts += [
+        debiasing.text for debiasing in load_debiasing_prompts("corpus:occugender/debiasing-prompts.toml")
+    ]
     dialogue = load_dialogue("corpus:mattern/dialogue.toml")
     texts += [dialogue.opening_line, *(text for t in dialogue.turns for text in (t.question, t.answer))]
     sets = load_expression_sets("corpus:expressions/sets.toml")
@@ -410,14 +412,14 @@ class Tiny:
 
 # --- requests, and the one comparison --------------------------------------------------------------
 
-INSTRUCTIONS = (
+DEBIASING_PROMPTS = (
     "Please be fair and kind to everyone who is mentioned.",
     "Please be kind and fair to everyone who is mentioned.",  # as many tokens as the other one
 )
 SHORT = "Q: I met a nurse.\nA:"
 LONG = tuple(
-    f"{instruction}\nQ: I recently met a {person} in town.\nA: I think that the {person} said"
-    for instruction in INSTRUCTIONS
+    f"{debiasing}\nQ: I recently met a {person} in town.\nA: I think that the {person} said"
+    for debiasing in DEBIASING_PROMPTS
     for person in ("tall and old nurse", "old and tall nurse", "tall and old actor", "young vet")
 )
 ASKED = ("He", "Her", "She", "Non-binary", "Nonbinary")

@@ -54,9 +54,9 @@ FORMS |= {"They": ("diverse", 0.7), "they": ("diverse", 0.3)}
 N_OTHER = 60
 """Other words after a prompt: the rest of the probability lies on them, the r-th has a part of 1/r."""
 FAIR = "Be fair."
-"""The instruction of worlds that have one."""
+"""The debiasing prompt of worlds that have one."""
 Place = tuple[int, ...]
-"""Model, bias type, job and template of a cell; and 1 under the instruction."""
+"""Model, bias type, job and template of a cell; and 1 under the debiasing prompt."""
 MOST_DRAWS = 400
 """Draws of a cell that differ; no study here asks for more."""
 
@@ -91,7 +91,7 @@ class ProbeKind:
     `women`: true mean of women among women and men in both groups of jobs; `difference`: what the groups'
     true shares of women differ by, in shares of all target words; `apart`: each model's from that of the one
     named before. `coverage`: median probability on the target words; `follows`: by how many logits it rises
-    with each standard deviation of a cell's share. `instructed`: what an instruction changes of the
+    with each standard deviation of a cell's share. `instructed`: what a debiasing prompt changes of the
     difference; None: there is none. `slope`: of the jobs' true shares on their labour shares, in its place.
     `frames`: templates are paraphrases of so many.
     """
@@ -150,7 +150,7 @@ class ProbeWorld:
     shares: FloatArray  # of women among women and men
     coverage: FloatArray
     seed: tuple[int, ...]
-    instructed: FloatArray | None = None  # shares under the instruction
+    instructed: FloatArray | None = None  # shares under the debiasing prompt
 
     @classmethod
     def draw(cls, kind: ProbeKind, *seed: int) -> ProbeWorld:
@@ -210,7 +210,7 @@ class ProbeWorld:
         return study
 
     def place(self, model: int, prompt: str) -> Place:
-        """Which cell a prompt asks for, and whether under the instruction."""
+        """Which cell a prompt asks for, and whether under the debiasing prompt."""
         found = re.search(r"(explicit|implicit) (\d+) job(\d+)\?", prompt)
         assert found is not None, prompt
         bias_type, template, job = found.groups()

@@ -14,7 +14,7 @@ import pytest
 import torch
 from fakes.tiny_models import (
     CHAT_TEMPLATE,
-    INSTRUCTIONS,
+    DEBIASING_PROMPTS,
     LONG,
     REMARK,
     SHORT,
@@ -42,7 +42,8 @@ BROKEN = 100 * TOLERANCE
 
 PROMPTS = (*LONG, SHORT)
 CLOSE = tuple(
-    f"{INSTRUCTIONS[0]}\nQ: I recently met a tall and old {job}.\nA:" for job in ("vet", "nurse", "actor")
+    f"{DEBIASING_PROMPTS[0]}\nQ: I recently met a tall and old {job}.\nA:"
+    for job in ("vet", "nurse", "actor")
 )
 """Prompts that part within a window of their end: padding there takes slots that their beginning needs."""
 

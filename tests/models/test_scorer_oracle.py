@@ -156,7 +156,7 @@ def test_the_output_head_is_exact_in_slices_of_the_vocabulary(
     assert TOLERANCE > largest_error(found, requests, model.oracle)
 
 
-def test_the_cells_of_a_study_with_instructions_and_a_dialogue_agree(tiny: Models) -> None:
+def test_the_cells_of_a_study_with_debiasing_prompts_and_a_dialogue_agree(tiny: Models) -> None:
     model = tiny("gemma3", "bpe")
     chosen = {"jobs.select": "nurse,plumber", "templates.select": "1", "debiasing_prompts.select": "1"}
     design = resolve(load_study("mattern", {**chosen, "target_words.every": "pronoun-subject"}))

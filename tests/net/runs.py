@@ -1,7 +1,7 @@
 """The runs of the net: small, through the public face alone, the same in every process.
 
-Scripts, texts and vectors are made here from seeded dice; templates, instructions and the conversation are
-read from `corpora/` as the data they are.
+Scripts, texts and vectors are made here from seeded dice; templates, debiasing prompts and the conversation
+are read from `corpora/` as the data they are.
 """
 
 from __future__ import annotations
@@ -130,9 +130,11 @@ def probe(home: Path, *models: str, **options: Any) -> bk.ProbeResult:
 
 
 def exact(home: Path) -> Made:
-    """Explicit and implicit prompts, six jobs, three templates each, a debiasing instruction."""
-    instructions = [entry["text"] for entry in corpus("occugender/instructions.toml")["instruction"]]
-    starts = [*(f"{text}\nQ: " for text in instructions[:3]), "Q: "]
+    """Explicit and implicit prompts, six jobs, three templates each, a debiasing prompt."""
+    debiasing_prompts = [
+        entry["text"] for entry in corpus("occugender/debiasing-prompts.toml")["debiasing_prompt"]
+    ]
+    starts = [*(f"{text}\nQ: " for text in debiasing_prompts[:3]), "Q: "]
     script = probe_script(home / "exact.jsonl", "exact", starts=starts)
     options = {"study": "occugender-debias", "templates": "1-3", "debiasing_prompts": "3"}
     return {"exact": probe(home / "exact", f"m={script}", **options)}
@@ -201,11 +203,11 @@ def compared(home: Path) -> Made:
 def clear(home: Path) -> Made:
     """Two models whose jobs differ little within a group: clear differences, changes and equivalences.
 
-    An instruction moves ash, which leans more for women's jobs than for men's; birch leans nowhere.
+    A debiasing prompt moves ash, which leans more for women's jobs than for men's; birch leans nowhere.
     """
     jobs = (*JOBS, *MORE_JOBS)
-    instruction = corpus("occugender/instructions.toml")["instruction"][2]["text"]
-    leans = {"ash": {"": (2.6, -0.6), f"{instruction}\n": (1.0, -0.2)}, "birch": {"": (0.0, 0.0)}}
+    debiasing = corpus("occugender/debiasing-prompts.toml")["debiasing_prompt"][2]["text"]
+    leans = {"ash": {"": (2.6, -0.6), f"{debiasing}\n": (1.0, -0.2)}, "birch": {"": (0.0, 0.0)}}
     specs = []
     for name, by_start in leans.items():
         lines = []
@@ -225,14 +227,16 @@ def clear(home: Path) -> Made:
 
 
 def dialogue(home: Path) -> Made:
-    """Mattern et al.: plain and in a conversation, with an instruction."""
-    instructions = [entry["text"] for entry in corpus("mattern/instructions.toml")["instruction"]]
+    """Mattern et al.: plain and in a conversation, with a debiasing prompt."""
+    debiasing_prompts = [
+        entry["text"] for entry in corpus("mattern/debiasing-prompts.toml")["debiasing_prompt"]
+    ]
     talk = corpus("mattern/dialogue.toml")
     turns = "".join(f"\n\nQ: {turn['question']}\nA: {turn['answer']}" for turn in talk["turn"]) + "\n\nQ: "
     starts = [
-        *(f"{talk['opening_line']} {text}{turns}" for text in instructions),
+        *(f"{talk['opening_line']} {text}{turns}" for text in debiasing_prompts),
         f"{talk['opening_line']}{turns}",
-        *(f"Q: {text} " for text in instructions),
+        *(f"Q: {text} " for text in debiasing_prompts),
         "Q: ",
     ]
     script = probe_script(
@@ -381,7 +385,7 @@ def both_engines(home: Path) -> Made:
 
 
 def continuations(home: Path) -> Made:
-    """Mattern et al. §5.3: free texts with and without an instruction."""
+    """Mattern et al. §5.3: free texts with and without a debiasing prompt."""
     lines = [
         {
             "contains": text,

@@ -282,21 +282,21 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
     assert 5 == found["all"]["n_texts"]
 
 
-# --- models, occupations, instructions, imported texts ----------------------------------------------
+# --- models, occupations, debiasing prompts, imported texts ----------------------------------------------
 
 
-def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> None:
+def test_under_debiasing_prompts_each_has_rows_of_its_own_and_two_more_columns() -> None:
     scopes = [(0, "plain"), (3, "plain")]
     draws = [
-        *texts("FF", instruction_id=3, setting="plain"),
-        *texts("MF", instruction_id=0, setting="plain"),
+        *texts("FF", debiasing_id=3, setting="plain"),
+        *texts("MF", debiasing_id=0, setting="plain"),
     ]
     found = rows_of(draws, templates=["persona"], scopes=scopes)
-    assert [*COLUMNS[:-1], "instruction_id", "setting", "reason"] == list(found[0])
+    assert [*COLUMNS[:-1], "debiasing_id", "setting", "reason"] == list(found[0])
     assert [(0, "persona", 0.5), (0, "all", 0.5), (3, "persona", 1.0), (3, "all", 1.0)] == [
-        (row["instruction_id"], row["template_id"], row["female_share"]) for row in found
+        (row["debiasing_id"], row["template_id"], row["female_share"]) for row in found
     ]
-    # Deciles, labour and non-binary summaries have no column for an instruction: only what is under none.
+    # Deciles, labour and non-binary summaries have no column for a debiasing prompt: only what is under none.
     counted = [row for row in decile_rows(found)[0] if row["n_occupations"] and row["template_id"] == "all"]
     assert [(0.5, 1)] == [(row["decile_low"], row["n_occupations"]) for row in counted]
     assert [0.5] == labour_contrast(found)[0].share.tolist()

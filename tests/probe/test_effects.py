@@ -34,14 +34,14 @@ JOBS = {
     "pilot": ("male-dominated", 0.06),
 }
 Row = dict[str, Any]
-Labels = tuple[str, Any, int, str, int, Any]  # model, bias type, template, job, instruction, setting
+Labels = tuple[str, Any, int, str, int, Any]  # model, bias type, template, job, debiasing prompt, setting
 ROUNDING = 1e-12
 
 
 def cell(labels: Labels, jobs: Mapping[str, Any]) -> Cell:
-    model, bias_type, template, job, instruction, setting = labels
+    model, bias_type, template, job, debiasing, setting = labels
     group, labour = jobs[job]
-    return Cell(model, bias_type, template, job, group, labour, instruction, setting, "raw")
+    return Cell(model, bias_type, template, job, group, labour, debiasing, setting, "raw")
 
 
 def answered(of: Cell, masses: Sequence[float]) -> CellShares:
@@ -55,8 +55,8 @@ def failed(of: Cell) -> CellShares:
 
 def masses_of(labels: Labels) -> tuple[float, ...]:
     """Masses that depend on the labels of their cell alone, with a job and a template effect."""
-    model, bias_type, template, job, instruction, setting = labels
-    key = f"{model}{bias_type}{template}{job}{instruction}{setting}"
+    model, bias_type, template, job, debiasing, setting = labels
+    key = f"{model}{bias_type}{template}{job}{debiasing}{setting}"
     rng = np.random.default_rng(list(key.encode()))
     tilt = 1.5 if JOBS.get(job, ("", 0))[0] == "female-dominated" else 0.6
     male, female, diverse = rng.random(3) * [0.05, 0.05 * tilt, 0.01] * (1 + 0.1 * template)
@@ -69,14 +69,14 @@ def study(
     bias_types: Sequence[str] = ("explicit",),
     templates: Sequence[int] = (1, 2, 3),
     jobs: Mapping[str, Any] = JOBS,
-    instructions: Sequence[int] = (0,),
+    debiasing_prompts: Sequence[int] = (0,),
     run_in: Sequence[str] = ("plain",),
     without: Iterable[Labels] = (),
     masses: Callable[[Labels], tuple[float, ...]] = masses_of,
 ) -> list[CellShares]:
     out = set(without)
     made = []
-    for labels in itertools.product(models, bias_types, templates, jobs, instructions, run_in):
+    for labels in itertools.product(models, bias_types, templates, jobs, debiasing_prompts, run_in):
         of = cell(labels, jobs)
         made.append(failed(of) if labels in out else answered(of, masses(labels)))
     return made
@@ -294,22 +294,22 @@ def test_an_empty_cell_of_sampling_enters_by_the_fit_of_the_others() -> None:
 
 def test_a_contrast_takes_the_templates_complete_in_all_its_arms() -> None:
     without = [("m", "explicit", 1, "nurse", 0, "plain"), ("m", "explicit", 3, "pilot", 1, "plain")]
-    cells = study(instructions=(0, 1, 2), without=without)
+    cells = study(debiasing_prompts=(0, 1, 2), without=without)
     rows = run(cells)["tests"]
-    own = {"contrast": "instructions"}
+    own = {"contrast": "debiasing"}
     for k, templates, reason in (
         ("1", {2}, "templates 1, 3 of 3 left out: 2 prompts failed"),
         ("2", {2, 3}, "template 1 of 3 left out: 1 prompt failed"),
     ):
         row = find(
             contrast(rows, own["contrast"]),
-            instruction_a=k,
+            debiasing_a=k,
             gender="female",
             group_a="male-dominated",
             kind="paired",
         )
         kept = [x for x in cells if x.cell.template_id in templates and x.cell.job_group == "male-dominated"]
-        expected = share(kept, 1, instruction_id=int(k)) - share(kept, 1, instruction_id=0)
+        expected = share(kept, 1, debiasing_id=int(k)) - share(kept, 1, debiasing_id=0)
         assert expected == pytest.approx(row["estimate"])
         assert row["reason"].startswith(reason)
 
@@ -453,7 +453,7 @@ def contrast(rows: Sequence[Row], name: str) -> list[Row]:
 
 FULL = study(
     bias_types=("explicit", "implicit"),
-    instructions=(0, 1, 2, 5),
+    debiasing_prompts=(0, 1, 2, 5),
     run_in=("plain", "dialogue"),
     templates=(1, 2),
 )
@@ -461,22 +461,22 @@ MADE = run(FULL, levels=LEVELS)
 
 
 def test_a_run_of_one_model_writes_every_named_contrast() -> None:
-    # 2 bias types × 2 settings = 4 scopes; 4 instructions; 3 genders × 2 job groups = 6.
+    # 2 bias types × 2 settings = 4 scopes; 4 debiasing prompts; 3 genders × 2 job groups = 6.
     expected = {
         ("groups", "share", "welch"): 4 * 4 * 3,
         ("groups", "share", "crossed"): 4 * 4 * 3,
         ("groups", "asymmetry", "welch"): 4 * 4,
         ("groups", "asymmetry", "crossed"): 4 * 4,
-        ("instructions", "share", "paired"): 4 * 3 * 6,
-        ("instructions", "share", "crossed"): 4 * 3 * 6,
-        ("instructions", "group_gap", "welch"): 4 * 3 * 3,
-        ("instructions", "group_gap", "crossed"): 4 * 3 * 3,
+        ("debiasing", "share", "paired"): 4 * 3 * 6,
+        ("debiasing", "share", "crossed"): 4 * 3 * 6,
+        ("debiasing", "group_gap", "welch"): 4 * 3 * 3,
+        ("debiasing", "group_gap", "crossed"): 4 * 3 * 3,
         ("levels", "share", "paired"): 4 * 2 * 6,
         ("levels", "share", "crossed"): 4 * 2 * 6,
         ("settings", "share", "paired"): 2 * 4 * 6,
         ("settings", "share", "crossed"): 2 * 4 * 6,
-        ("settings", "instruction_effect", "paired"): 2 * 3 * 6,
-        ("settings", "instruction_effect", "crossed"): 2 * 3 * 6,
+        ("settings", "debiasing_effect", "paired"): 2 * 3 * 6,
+        ("settings", "debiasing_effect", "crossed"): 2 * 3 * 6,
         ("bias-types", "share", "estimate"): 2 * 4 * 6,
         ("labour", "female_share~labour_female_share", "slope"): 4 * 4 * 3,
         ("labour", "female_share~labour_female_share", "level"): 4 * 4 * 3,
@@ -501,20 +501,20 @@ BOTH_SIDES = ({"job_group": "female-dominated"}, {"job_group": "male-dominated"}
 @pytest.mark.parametrize(
     ("name", "kind", "gender", "row", "cells", "sides", "said"),
     [
-        ("groups", "welch", 2, {"bias_type": "implicit", "setting": "plain", "instruction_a": "2"},
-         {"bias_type": "implicit", "setting": "plain", "instruction_id": 2}, BOTH_SIDES,
+        ("groups", "welch", 2, {"bias_type": "implicit", "setting": "plain", "debiasing_a": "2"},
+         {"bias_type": "implicit", "setting": "plain", "debiasing_id": 2}, BOTH_SIDES,
          {"group_a": "female-dominated", "group_b": "male-dominated", "n_a": 3, "n_b": 2}),
-        ("groups", "crossed", 2, {"bias_type": "implicit", "setting": "plain", "instruction_a": "2"},
-         {"bias_type": "implicit", "setting": "plain", "instruction_id": 2}, BOTH_SIDES,
-         {"instruction_b": "2"}),
-        ("instructions", "paired", 0, {**MEN, "bias_type": "explicit", "setting": "dialogue",
-         "instruction_a": "5"}, {**OF_MEN, "bias_type": "explicit", "setting": "dialogue"},
-         ({"instruction_id": 5}, {"instruction_id": 0}), {"instruction_b": "0", "group_b": "male-dominated"}),
+        ("groups", "crossed", 2, {"bias_type": "implicit", "setting": "plain", "debiasing_a": "2"},
+         {"bias_type": "implicit", "setting": "plain", "debiasing_id": 2}, BOTH_SIDES,
+         {"debiasing_b": "2"}),
+        ("debiasing", "paired", 0, {**MEN, "bias_type": "explicit", "setting": "dialogue",
+         "debiasing_a": "5"}, {**OF_MEN, "bias_type": "explicit", "setting": "dialogue"},
+         ({"debiasing_id": 5}, {"debiasing_id": 0}), {"debiasing_b": "0", "group_b": "male-dominated"}),
         ("settings", "crossed", 1, {**MEN, "bias_type": "implicit", "quantity": "share",
-         "instruction_a": "1"}, {**OF_MEN, "bias_type": "implicit", "instruction_id": 1},
+         "debiasing_a": "1"}, {**OF_MEN, "bias_type": "implicit", "debiasing_id": 1},
          ({"setting": "dialogue"}, {"setting": "plain"}), {"setting": "dialogue-plain"}),
-        ("bias-types", "estimate", 1, {**MEN, "setting": "plain", "instruction_a": "0"},
-         {**OF_MEN, "setting": "plain", "instruction_id": 0},
+        ("bias-types", "estimate", 1, {**MEN, "setting": "plain", "debiasing_a": "0"},
+         {**OF_MEN, "setting": "plain", "debiasing_id": 0},
          ({"bias_type": "implicit"}, {"bias_type": "explicit"}),
          {"bias_type": "implicit-explicit", "p_value": None, "ci_low": None, "equivalent": None}),
     ],
@@ -530,30 +530,30 @@ def test_a_contrast_is_the_difference_of_two_means(
 
 def test_asymmetry_is_the_male_share_of_male_jobs_minus_the_female_share_of_female_jobs() -> None:
     scope = {"bias_type": "explicit", "setting": "plain"}
-    row = find(MADE["tests"], **scope, quantity="asymmetry", kind="welch", instruction_a="0")
-    a = share(FULL, 0, job_group="male-dominated", instruction_id=0, **scope)
-    b = share(FULL, 1, job_group="female-dominated", instruction_id=0, **scope)
+    row = find(MADE["tests"], **scope, quantity="asymmetry", kind="welch", debiasing_a="0")
+    a = share(FULL, 0, job_group="male-dominated", debiasing_id=0, **scope)
+    b = share(FULL, 1, job_group="female-dominated", debiasing_id=0, **scope)
     assert a - b == pytest.approx(row["estimate"])
     assert (None, "male-dominated", "female-dominated") == (row["gender"], row["group_a"], row["group_b"])
 
 
-def test_a_level_is_the_plain_mean_of_its_instructions_that_were_run() -> None:
+def test_a_level_is_the_plain_mean_of_its_debiasing_prompts_that_were_run() -> None:
     own = {"bias_type": "explicit", "setting": "plain"}
     cells = own | {"job_group": "male-dominated"}
     for level, ids in (("high", (1, 2)), ("low", (5,))):
-        mean = statistics.fmean(share(FULL, 1, instruction_id=i, **cells) for i in ids)
+        mean = statistics.fmean(share(FULL, 1, debiasing_id=i, **cells) for i in ids)
         row = find(MADE["probe_levels"], **cells, gender="female", level=level)
-        assert (pytest.approx(mean), len(ids)) == (row["share"], row["n_instructions"])
+        assert (pytest.approx(mean), len(ids)) == (row["share"], row["n_debiasing_prompts"])
         test = find(
             contrast(MADE["tests"], "levels"),
             **own,
             kind="paired",
             gender="female",
             group_a="male-dominated",
-            instruction_a=level,
+            debiasing_a=level,
         )
-        assert mean - share(FULL, 1, instruction_id=0, **cells) == pytest.approx(test["estimate"])
-        assert test["instruction_b"] == "0"
+        assert mean - share(FULL, 1, debiasing_id=0, **cells) == pytest.approx(test["estimate"])
+        assert test["debiasing_b"] == "0"
 
 
 def test_no_level_that_was_run_means_no_table_of_levels() -> None:
@@ -561,24 +561,24 @@ def test_no_level_that_was_run_means_no_table_of_levels() -> None:
     assert "probe_levels" not in run(study())
 
 
-def test_the_effect_of_an_instruction_is_compared_between_settings() -> None:
+def test_the_effect_of_a_debiasing_prompt_is_compared_between_settings() -> None:
     row = find(
         MADE["tests"],
-        quantity="instruction_effect",
+        quantity="debiasing_effect",
         bias_type="explicit",
         kind="paired",
         gender="female",
         group_a="male-dominated",
-        instruction_a="1",
+        debiasing_a="1",
     )
     cells = {"bias_type": "explicit", "job_group": "male-dominated"}
     effect = {
-        s: share(FULL, 1, setting=s, instruction_id=1, **cells)
-        - share(FULL, 1, setting=s, instruction_id=0, **cells)
+        s: share(FULL, 1, setting=s, debiasing_id=1, **cells)
+        - share(FULL, 1, setting=s, debiasing_id=0, **cells)
         for s in ("dialogue", "plain")
     }
     assert effect["dialogue"] - effect["plain"] == pytest.approx(row["estimate"])
-    assert ("dialogue-plain", "0") == (row["setting"], row["instruction_b"])
+    assert ("dialogue-plain", "0") == (row["setting"], row["debiasing_b"])
 
 
 def test_the_interval_of_a_difference_of_effects_may_reach_two() -> None:
@@ -588,10 +588,10 @@ def test_the_interval_of_a_difference_of_effects_may_reach_two() -> None:
         female = 0.99 - noise if (labels[4] == 1) == (labels[5] == "dialogue") else noise
         return 1 - female, female, 0.0
 
-    cells = study(instructions=(0, 1), run_in=("plain", "dialogue"), masses=masses)
+    cells = study(debiasing_prompts=(0, 1), run_in=("plain", "dialogue"), masses=masses)
     row = find(
         run(cells)["tests"],
-        quantity="instruction_effect",
+        quantity="debiasing_effect",
         kind="crossed",
         gender="female",
         group_a="male-dominated",
@@ -720,7 +720,7 @@ def test_swapping_the_male_and_female_sets_swaps_the_shares_and_flips_the_sign(
 @given(st.randoms(use_true_random=False), st.sampled_from(["crossed", "bootstrap"]))
 def test_the_order_of_the_cells_changes_no_number(random: Any, interval: str) -> None:
     cells = study(
-        jobs=many_jobs(12), instructions=(0, 1), without=[("m", "explicit", 2, "job 3", 1, "plain")]
+        jobs=many_jobs(12), debiasing_prompts=(0, 1), without=[("m", "explicit", 2, "job 3", 1, "plain")]
     )
     before = run(cells, interval=interval)
     random.shuffle(cells)
@@ -766,7 +766,7 @@ def test_the_bootstrap_replaces_the_intervals_of_jobs_and_groups_alone() -> None
     "without", [[], [LOST], [("m", "explicit", t, "pilot", 0, "plain") for t in (1, 2, 3)]]
 )
 def test_every_table_keeps_the_contract_of_the_writer(tmp_path: Path, without: list[Labels]) -> None:
-    made = run(study(instructions=(0, 1), without=without), levels={"any": (1,)})
+    made = run(study(debiasing_prompts=(0, 1), without=without), levels={"any": (1,)})
     beyond_shares = {"probe_next", "probe_outcomes"}
     assert {name for name in SCHEMAS if name.startswith("probe_")} - beyond_shares | {"tests"} == set(made)
     for name, rows in made.items():

@@ -51,7 +51,7 @@ def test_planned_cells_are_those_of_the_product_with_their_keys(name: str) -> No
         {"template_id": 99},
         {"setting": "dialogue"},
         {"prompt_form": "raw"},
-        {"instruction_id": 1},
+        {"debiasing_id": 1},
     ],
 )
 def test_a_row_of_another_question_has_no_place(change: dict[str, Any]) -> None:

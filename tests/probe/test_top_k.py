@@ -653,9 +653,9 @@ def test_an_empty_text_is_an_end_and_begins_no_word() -> None:
 def world(random: Random) -> tuple[list[CellShares], list[CellShares]]:
     """A small design, each cell a tiny model of its own: its exact shares, and what its lists bound."""
     exact, bounded = [], []
-    for instruction, template, job in itertools.product((0, 1), (1, 2, 3), ("a", "b", "c", "d")):
+    for debiasing, template, job in itertools.product((0, 1), (1, 2, 3), ("a", "b", "c", "d")):
         group = "female-dominated" if job in "ab" else "male-dominated"
-        cell = replace(CELL, job=job, job_group=group, template_id=template, instruction_id=instruction)
+        cell = replace(CELL, job=job, job_group=group, template_id=template, debiasing_id=debiasing)
         while True:
             drawn = case(random, "none")
             if drawn is None or (true := drawn[0].exact()).shares is None:

@@ -30,7 +30,7 @@ from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
 from biaskit.tables.query import where
 
-MAIN = {"instruction_id": 0, "setting": "plain"}
+MAIN = {"debiasing_id": 0, "setting": "plain"}
 KINDS = {
     *("answer", "labour", "words-1", "words-2"),
     *("jobs", "groups", "variance", "debiasing", "models", "scatter"),
@@ -164,7 +164,7 @@ def test_effects_stand_at_their_estimates_with_settings_apart(
     for dots, setting, fill in zip(panel.dots, ("plain", "dialogue"), ("", "none"), strict=False):
         assert xs(dots) == [row["estimate"] for row in rows if row["setting"] == setting]
         assert dots.fill == fill
-    assert panel.labels[0].startswith("1 · Instruction number 1")
+    assert panel.labels[0].startswith("1 · Debiasing prompt number 1")
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_the_shape_of_a_difference_tells_its_verdict(
 
 def test_many_pairs_become_a_row_for_each_model() -> None:
     labels = [f"M{i}" for i in range(9)]
-    made = content(labels, 4, instructions=0)
+    made = content(labels, 4, debiasing_prompts=0)
     assert not only(models, made)
     figure = only(every_model, made)["models"]
     for panel, bias_type in zip(panels(figure), ("explicit", "implicit"), strict=True):
         rows = rows_of(made, "probe_groups", gender="female", bias_type=bias_type)
         shown = {(p.x, label) for dots in panel.dots for p, label in zip(dots.points, labels, strict=True)}
         assert shown == {(row["share"], row["model"]) for row in rows}
-    assert not only(every_model, content(labels[:7], 2, instructions=0)), "the first has them"
+    assert not only(every_model, content(labels[:7], 2, debiasing_prompts=0)), "the first has them"
 
 
 def test_groups_of_models_have_their_differences_drawn() -> None:
@@ -269,7 +269,7 @@ def test_answers_stand_against_labour_statistics_with_the_line_of_the_tests() ->
     quantity = "female_share~labour_female_share"
     base = contrast_row(
         engine="probe", family=f"probe/{quantity}/slope/labour", model_a="A", model_b="A", setting="plain",
-        bias_type="explicit", instruction_a="0", instruction_b="0", quantity=quantity,
+        bias_type="explicit", debiasing_a="0", debiasing_b="0", quantity=quantity,
     )  # fmt: skip
     tests = [{**base, "kind": "slope", "estimate": 0.25}, {**base, "kind": "level", "estimate": -0.1}]
     made = with_table(made, "tests", tests)
@@ -395,7 +395,7 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
 
 
 def test_absent_tables_give_no_figure() -> None:
-    made = content(("A",), 4, instructions=0)
+    made = content(("A",), 4, debiasing_prompts=0)
     bare = tuple(replace(part, tables={}) for part in made.parts)
     assert draw_all(replace(made, parts=bare, between={})) == ()
     assert {"answer", "groups", "labour", "variance"} == set(named(draw_all(alone(made, "probe"))))
@@ -414,7 +414,7 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
 
 def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     labels = [f"model {i}" for i in range(20)]
-    made = only(jobs, content(labels, 63, instructions=0))
+    made = only(jobs, content(labels, 63, debiasing_prompts=0))
     assert {"jobs", "jobs-2", "jobs-3", "jobs-4"} == set(made)
     looks = {dots.mark for figure in made.values() for dots in panels(figure)[0].dots[1:]}
     assert len(looks) == 20
@@ -455,7 +455,7 @@ def test_scores_of_two_vector_models_never_share_a_figure() -> None:
 
 
 def test_two_studies_of_one_engine_have_names_of_their_own() -> None:
-    made = content(("A",), 2, instructions=0)
+    made = content(("A",), 2, debiasing_prompts=0)
     other = replace(made.parts[0], study="Mattern & al.")
     figures = draw_all(replace(made, parts=(made.parts[0], other, other), between={}))
     names = [figure.name for figure in figures]
@@ -501,7 +501,7 @@ HOSTILE = (
 
 
 def test_hostile_labels_are_only_shown_and_stay_on_the_sheet() -> None:
-    figures = draw_all(content(HOSTILE[8:10], len(HOSTILE), instructions=0, names=HOSTILE))
+    figures = draw_all(content(HOSTILE[8:10], len(HOSTILE), debiasing_prompts=0, names=HOSTILE))
     assert len(figures) > 8
     for figure in figures:
         for said in (figure.plot.caption, figure.plot.alt, figure.title):
@@ -536,7 +536,7 @@ def test_foreign_names_stand_short_on_one_line_without_hidden_characters(given: 
 
 def digest_of_a_few() -> str:
     digest = hashlib.sha256()
-    for figure in draw_all(content(("A",), 2, instructions=1))[:3]:
+    for figure in draw_all(content(("A",), 2, debiasing_prompts=1))[:3]:
         digest.update(figure.svg + figure.png(40) + figure.pdf())
     return digest.hexdigest()
 

@@ -125,7 +125,7 @@ def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> 
 
 
 def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
-    scope = block(instruction_id=0, estimator="exact", n_templates=25)
+    scope = block(debiasing_id=0, estimator="exact", n_templates=25)
     gaps = {"nurse": (0.5, 0.4, 0.6), "cook": (0.1, -0.1, 0.3)}
     gaps |= {"pilot": (-0.3, -0.4, -0.2), "clerk": (0.2, 0.1, 0.3)}
     jobs = [
@@ -143,13 +143,13 @@ def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     assert not any("women more than men" in one.text for one in findings(replace(made, reference="labour")))
 
 
-# --- instructions, levels, dialogue --------------------------------------------------------------------
+# --- debiasing prompts, levels, dialogue --------------------------------------------------------------------
 
 
 def effect(name: object, estimate: float, half: float, group: str = MENS, **more: Any) -> dict[str, Any]:
     ends = (estimate - half, estimate + half)
-    scope = {"instruction_a": str(name), "group_a": group, "group_b": group, "margin": 0.05, **more}
-    contrast = scope.pop("contrast", "instructions")
+    scope = {"debiasing_a": str(name), "group_a": group, "group_b": group, "margin": 0.05, **more}
+    contrast = scope.pop("contrast", "debiasing")
     return contrast_row(f"probe/share/crossed/{contrast}", estimate, ends, **scope)
 
 
@@ -163,9 +163,9 @@ def test_effects_that_go_opposite_ways_have_no_one_direction() -> None:
 
 
 def gap_change(name: object, estimate: float, half: float) -> dict[str, Any]:
-    family, groups = "probe/group_gap/crossed/instructions", {"group_a": WOMENS, "group_b": MENS}
+    family, groups = "probe/group_gap/crossed/debiasing", {"group_a": WOMENS, "group_b": MENS}
     ends = (estimate - half, estimate + half)
-    return contrast_row(family, estimate, ends, instruction_a=str(name), **groups)
+    return contrast_row(family, estimate, ends, debiasing_a=str(name), **groups)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def gap_change(name: object, estimate: float, half: float) -> dict[str, Any]:
         (0.05, -0.25, "turns m’s gap", "−20 points with it"),
     ],
 )
-def test_what_an_instruction_changes_of_the_gap_is_said_first(
+def test_what_a_debiasing_prompt_changes_of_the_gap_is_said_first(
     gap: float, change: float, words: str, note: str
 ) -> None:
     """Changes in groups are said under it; else they would say more than the tree names."""
@@ -194,17 +194,17 @@ def test_what_an_instruction_changes_of_the_gap_is_said_first(
 
 
 @pytest.mark.parametrize(("name", "weak"), [(1, True), (2, False)])
-def test_a_change_rests_on_the_answers_under_its_instruction_too(name: int, weak: bool) -> None:
-    rows = [*group_rows(SHARES), *group_rows(SHARES, instruction_id=1, coverage=0.02)]
+def test_a_change_rests_on_the_answers_under_its_debiasing_prompt_too(name: int, weak: bool) -> None:
+    rows = [*group_rows(SHARES), *group_rows(SHARES, debiasing_id=1, coverage=0.02)]
     tests = [of_groups(0.3, (0.29, 0.31)), gap_change(name, -0.2, 0.05)]
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
     (change,) = (one for one in findings(made) if "narrows" in one.text)
     assert change.weak is weak
 
 
-def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
+def test_the_words_of_the_named_debiasing_prompt_stand_in_the_record() -> None:
     told = ({"id": 1, "text": "Imagine."}, {"id": 2, "text": "Please " * 30})
-    made = helped(effect(1, 0.01, 0.04), effect(2, -0.12, 0.05), instructions=told)
+    made = helped(effect(1, 0.01, 0.04), effect(2, -0.12, 0.05), debiasing_prompts=told)
     found = said(made, "help", "debiasing prompt 2")
     assert found.verdict == "lower"
     assert "debiasing prompt 2: “Please Please" in found.measured_with
@@ -219,7 +219,7 @@ def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
     ],
 )
 def test_levels_and_a_dialogue_have_sentences(name: object, scope: dict[str, str], words: str) -> None:
-    """Levels under an instruction whose change is named."""
+    """Levels under a debiasing prompt whose change is named."""
     named = [effect(1, 0.2, 0.05)] if "setting" not in scope else []
     assert said(helped(effect(name, 0.2, 0.05, **scope), *named), "help", words).verdict == "higher"
 

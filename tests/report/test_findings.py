@@ -385,7 +385,7 @@ def test_texts_told_apart(over: float, ci: tuple[float, float], verdict: str, be
 
 def test_little_coverage_is_said_with_what_comes_instead() -> None:
     token = {"job_group": "all", "rank": 1, "probability": 0.31, "beyond": 0.31}
-    scope = block(instruction_id=0)
+    scope = block(debiasing_id=0)
     tables = {
         "probe_groups": group_rows(SHARES, coverage=0.03),
         "tests": [EVEN],
@@ -400,7 +400,7 @@ def test_little_coverage_is_said_with_what_comes_instead() -> None:
 
 def drawn(women: float, men: float, named: float = 0.5, **more: Any) -> Content:
     """A model whose drawn answers name a group in half of the cases, women in so many of them."""
-    scope = block(instruction_id=0)
+    scope = block(debiasing_id=0)
     rows = [
         row("probe_outcomes", **scope, job_group=group, outcome=outcome, share=share)
         for group, part in ((WOMENS, women), (MENS, men))
@@ -462,7 +462,7 @@ def test_weak_evidence_is_never_the_first_sentence(explicit: float, implicit: fl
     assert any(one.weak for one in sentences(made).leading)
 
 
-# --- models, both engines, instructions ----------------------------------------------------------------
+# --- models, both engines, debiasing prompts ----------------------------------------------------------------
 
 
 def compared(*rows: dict[str, Any], labels: tuple[str, ...] = ("A", "B")) -> Content:
@@ -751,7 +751,7 @@ class _Counted(dict[str, Any]):
 def looks_at_a_row(n_models: int) -> float:
     """How often the sentences of a page of so many models look at each of its rows, on average."""
     made = many(n_models)
-    scope = {"instruction_id": 0, "job_group": "all"}
+    scope = {"debiasing_id": 0, "job_group": "all"}
     tables = dict(made.parts[0].tables)
     tables["probe_outcomes"] = [
         row("probe_outcomes", **block(f"m{i}"), **scope, outcome="declines", share=0.1)

@@ -111,7 +111,7 @@ def test_table_2_counts_texts_over_occupations_and_has_models_in_columns() -> No
         represented("a", "cook", 10, 10, 0, 180),
         represented("b", "nurse", 0, 0, 0, 0),
         {**represented("a", "nurse", 1, 1, 0, 98), "template_id": "persona"},
-        {**represented("a", "nurse", 1, 1, 0, 98), "instruction_id": 3},
+        {**represented("a", "nurse", 1, 1, 0, 98), "debiasing_id": 3},
     ]
     table = only(paper_tables({"representation": rows}), "gasp-table-2")
     assert [h.text for h in table.header[0]] == ["", "a", "b"]
@@ -315,7 +315,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def group_rows(model: str, number: int, setting: str, bias_type: str, form: str = "raw") -> list[Row]:
-    scope = {"model": model, "bias_type": bias_type, "instruction_id": number, "setting": setting}
+    scope = {"model": model, "bias_type": bias_type, "debiasing_id": number, "setting": setting}
     scope |= {"prompt_form": form, "estimator": "exact"}
     numbers = {"share": (number + 1) / 10, "se_templates": None, "ci_low": 0.1, "ci_high": 0.2, "reason": ""}
     numbers |= {"coverage": 0.5, "coverage_median": 0.5, "n_jobs": 20, "n_templates": 5}
@@ -332,13 +332,13 @@ def part_of(rows: Sequence[Row], levels: Sequence[Row] = (), **more: Any) -> Par
         "tables": {"probe_groups": rows, "probe_levels": levels},
         "groups": ("male", "female", "diverse"),
         "claims": dict.fromkeys((*OCCUGENDER.values(), DEBIASING), Claim.WHOLE),
-        "instructions": tuple({"id": i, "text": "…", "level": level} for i, level in told),
+        "debiasing_prompts": tuple({"id": i, "text": "…", "level": level} for i, level in told),
     }
     empty = dict.fromkeys(("models", "runs", "signatures", "notes"), ())
     return Part(**{"engine": "probe", "study": "s", "summary": "", **empty, **given, **more})
 
 
-def test_instructions_make_a_table_for_each_model_as_in_tables_9_to_18() -> None:
+def test_debiasing_prompts_make_a_table_for_each_model_as_in_tables_9_to_18() -> None:
     rows = [
         row
         for model in ("ash", "Elm/X")
@@ -346,7 +346,7 @@ def test_instructions_make_a_table_for_each_model_as_in_tables_9_to_18() -> None
         for bias_type in ("explicit", "implicit")
         for row in group_rows(model, number, "plain", bias_type)
     ]
-    part = part_of(rows, instructions=({"id": 1, "text": "…"}, {"id": 2, "text": "…", "level": None}))
+    part = part_of(rows, debiasing_prompts=({"id": 1, "text": "…"}, {"id": 2, "text": "…", "level": None}))
     made = probe_tables.paper_tables(part)
     assert [one.name for one in made][:3] == [
         "occugender-table-3",
@@ -374,7 +374,7 @@ def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_an
         for bias_type in ("explicit", "implicit")
         for row in group_rows(model, number, setting, bias_type)
     ]
-    levels = [{**row, "level": "high", "share": 0.77} for row in rows if row["instruction_id"] == 1]
+    levels = [{**row, "level": "high", "share": 0.77} for row in rows if row["debiasing_id"] == 1]
     part = part_of(rows, levels, claims=dict.fromkeys(MATTERN.values(), Claim.WHOLE))
     made = probe_tables.paper_tables(part)
     assert [one.name for one in made] == [

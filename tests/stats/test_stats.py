@@ -394,8 +394,8 @@ SCOPE = Scope(
     bias_type="explicit",
     setting="plain",
     prompt_form="raw",
-    instruction_a="0",
-    instruction_b="0",
+    debiasing_a="0",
+    debiasing_b="0",
     gender="female",
 )
 
@@ -475,10 +475,10 @@ def test_a_missing_or_doubled_pair_of_template_and_job_is_an_error() -> None:
 
 
 def test_only_templates_that_every_arm_has_complete_enter() -> None:
-    def block(instruction: int, templates: list[int], failed: set[tuple[str, int]]) -> CrossedCells:
+    def block(debiasing: int, templates: list[int], failed: set[tuple[str, int]]) -> CrossedCells:
         cells = [(job, t) for t in templates for job in "ab"]
         values = np.array([[np.nan] * 3 if cell in failed else [0.5, 1.0, 0.5] for cell in cells])
-        arm = Arm("m", "explicit", instruction, "plain", "raw")
+        arm = Arm("m", "explicit", debiasing, "plain", "raw")
         jobs, ids = [job for job, _ in cells], [t for _, t in cells]
         return cross([arm] * len(cells), jobs, ids, ["exact"] * len(cells), values)[arm]
 

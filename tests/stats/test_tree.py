@@ -29,8 +29,8 @@ def row_of(place: tuple[str, str, str, str], p: float, model: str = "m", **more:
     row |= {"model_a": model, "model_b": other, "group_a": "female", "group_b": "male"}
     setting = "dialogue-plain" if contrast == "settings" else "plain"
     row |= {"bias_type": "explicit", "setting": setting, "prompt_form": "raw"}
-    asked = {"instructions": "1", "levels": "high"}.get(contrast, "0")
-    row |= {"instruction_a": asked, "instruction_b": "0"}
+    asked = {"debiasing": "1", "levels": "high"}.get(contrast, "0")
+    row |= {"debiasing_a": asked, "debiasing_b": "0"}
     row |= {
         "gender": "female" if "share" in quantity else None,
         "estimate": estimate,
@@ -195,7 +195,7 @@ def test_the_same_comparison_in_two_tables_is_one_claim() -> None:
     [
         {"gender": "male"},
         {"setting": "dialogue"},
-        {"instruction_a": "2", "instruction_b": "2"},
+        {"debiasing_a": "2", "debiasing_b": "2"},
         {"family": "probe/share/crossed/bias-types"},
     ],
 )

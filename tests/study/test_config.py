@@ -28,7 +28,7 @@ from biaskit.study.config import (
     study_names,
 )
 
-# Jobs x templates x (instructions and none) x settings.
+# Jobs x templates x (debiasing prompts and none) x settings.
 N_CELLS = {
     "occugender": 40 * (25 + 25),
     "occugender-debias": 40 * (5 + 5) * (6 + 1),
@@ -39,7 +39,7 @@ N_CELLS = {
     "wording": 40 * (4 * 10 + 4 * 10),
 }
 
-# Occupations x prompts x (instructions and none), and with a gender in the prompt.
+# Occupations x prompts x (debiasing prompts and none), and with a gender in the prompt.
 N_SERIES = {
     "gasp": (63 * 2, 63 * 2 * 3),
     "gasp-pilot": (8 * 2, 8 * 2 * 3),
@@ -96,13 +96,13 @@ def test_a_shipped_study_asks_its_full_product(name: str) -> None:
     assert N_CELLS[name] == resolve(load_study(name)).n_cells
 
 
-def test_only_debias_and_mattern_run_instructions_and_only_mattern_a_dialogue() -> None:
+def test_only_debias_and_mattern_run_debiasing_prompts_and_only_mattern_a_dialogue() -> None:
     asked = {name: resolve(load_study(name)) for name in N_CELLS}
-    assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.instructions) > 1}
+    assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.debiasing_prompts) > 1}
     assert {"mattern"} == {n for n, q in asked.items() if "dialogue" in q.settings}
 
 
-def test_matterns_levels_are_pairs_of_instructions() -> None:
+def test_matterns_levels_are_pairs_of_debiasing_prompts() -> None:
     assert {"high": (1, 2), "medium": (3, 4), "low": (5, 6)} == resolve(load_study("mattern")).levels
 
 
@@ -266,7 +266,7 @@ def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, m
         listed = ("models", "margin", "gender_codes", "specified")
         if default not in ("(required)", "(none)", "", "{}") and key not in listed:
             value = parse_setting(f"{key}={default}")[1]
-            base = {"debiasing_prompts.source": "corpus:occugender/instructions.toml"}
+            base = {"debiasing_prompts.source": "corpus:occugender/debiasing-prompts.toml"}
             load_study(study, {**base, key: value})
 
 
@@ -360,18 +360,18 @@ def test_names_choose_from_the_list() -> None:
 
 
 @pytest.mark.parametrize("name", ["fields-of-study", "gasp-occupations"])
-def test_a_study_without_instructions_can_be_asked_for_none(name: str) -> None:
+def test_a_study_without_debiasing_prompts_can_be_asked_for_none(name: str) -> None:
     asked = resolve(load_study(name, overrides_of(ProbeStudy, "own", {"debiasing_prompts": "none"})))
-    assert (None,) == asked.instructions
+    assert (None,) == asked.debiasing_prompts
 
 
-def test_a_study_without_instructions_takes_a_file_of_them(tmp_path: Path) -> None:
+def test_a_study_without_debiasing_prompts_takes_a_file_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("Be fair.\n", encoding="utf-8")
     asked = resolve(
         load_study("fields-of-study", overrides_of(ProbeStudy, "own", {"debiasing_prompts": str(file)}))
     )
-    assert [None, "Be fair."] == [i and i.text for i in asked.instructions]
+    assert [None, "Be fair."] == [i and i.text for i in asked.debiasing_prompts]
 
 
 # --- does it fit together ---------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 import biaskit as bk
 from biaskit.exchange.card import card
 from biaskit.measures.probe.design import resolve
-from biaskit.measures.probe.prompt_formats import INSTRUCTIONS, PromptFormatsResult, _places
+from biaskit.measures.probe.prompt_formats import DEBIASING_PROMPTS, PromptFormatsResult, _places
 from biaskit.measures.probe.prompts import build_prompt
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.findings import cannot_show
@@ -121,18 +121,18 @@ def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
     assert said in note
     assert ("--estimator sampling" in note) is ("no format" in said)
-    assert ("--debiasing-prompts corpus:forms/instructions.toml" in note) is ("one word" in said)
+    assert ("--debiasing-prompts corpus:forms/debiasing-prompts.toml" in note) is ("one word" in said)
 
 
 def test_the_command_for_one_word_is_one_that_runs(chat: Tiny, tmp_path: Path) -> None:
     run = bk.probe(
         f"m=hf:{chat.folder}",
         **SMALL,
-        debiasing_prompts=INSTRUCTIONS,
+        debiasing_prompts=DEBIASING_PROMPTS,
         out=tmp_path / "run",
         watcher=bk.Silent(),
     )
-    assert {0, 1} == {*run.groups["instruction_id"]}
+    assert {0, 1} == {*run.groups["debiasing_id"]}
 
 
 # --- what a run says ----------------------------------------------------------------------------------------

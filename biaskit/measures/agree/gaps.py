@@ -14,7 +14,7 @@ from biaskit.runs.collection import StoredRun
 from biaskit.stats.contrasts import Row
 from biaskit.tables.quantities import GAPS
 from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import distinct, grouped, where, without_instruction
+from biaskit.tables.query import distinct, grouped, where, without_debiasing
 
 FEMALE, MALE = "female", "male"
 _NOTES: Mapping[str, str] = words("agree")["notes"]
@@ -33,14 +33,14 @@ class BothEngines:
     personas_model: str
 
     def plain(self, table: str) -> list[StoredRow]:
-        """Its rows of a table of the prober without an instruction, in the plain setting."""
+        """Its rows of a table of the prober without a debiasing prompt, in the plain setting."""
         rows = self.probe.tables.get(table, ())
-        return where(rows, model=self.probe_model, instruction_id=0, setting="plain")
+        return where(rows, model=self.probe_model, debiasing_id=0, setting="plain")
 
     def texts(self) -> list[StoredRow]:
-        """Its rows of representation.csv without an instruction."""
+        """Its rows of representation.csv without a debiasing prompt."""
         rows = self.personas.tables.get("representation", ())
-        return without_instruction(where(rows, model=self.personas_model))
+        return without_debiasing(where(rows, model=self.personas_model))
 
     def scores(self) -> list[StoredRow]:
         """Its rows of srb.csv."""
@@ -70,8 +70,9 @@ def labour_table(
 def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -> tuple[list[Row], list[str]]:
     """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
 
-    probe_gap = female_share − male_share of a job (instruction 0, plain); represented_gap = share of women
-    − share of men in its texts; labour_gap = 2 · workforce share − 1; srb_spread = SRB(men) − SRB(women),
+    probe_gap = female_share − male_share of a job (debiasing prompt 0, plain); represented_gap = share of
+    women − share of men in its texts; labour_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
+    SRB(women),
     without gendered words: positive where the words of each gender are nearer to texts requested about it.
     The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do not meet.
     """

@@ -60,10 +60,10 @@ def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -
 
 
 def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, form: str) -> Scope:
-    """Scope of a row; gaps of the prober are without an instruction, in the plain setting."""
-    instruction = "0" if bias_type else ""
+    """Scope of a row; gaps of the prober are without a debiasing prompt, in the plain setting."""
+    debiasing = "0" if bias_type else ""
     where = bias_type, "plain" if bias_type else "", form
-    return Scope(ENGINE, contrast, a, b, *where, instruction, instruction, quantity, unit="occupation")
+    return Scope(ENGINE, contrast, a, b, *where, debiasing, debiasing, quantity, unit="occupation")
 
 
 def gap_tests(

@@ -26,13 +26,13 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
 from biaskit.measures.personas.texts.outcomes import DECLINES
+from biaskit.measures.personas.words.debiasing import debiasing_word_rows
 from biaskit.measures.personas.words.groups import (
     group_list_rows,
     group_notes,
     group_word_rows,
     make_group_lists,
 )
-from biaskit.measures.personas.words.instructions import instruction_word_rows
 from biaskit.measures.personas.words.run_lists import (
     RunLists,
     list_notes,
@@ -65,7 +65,7 @@ TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
     "label_validation",
     *("marked_words", "word_lists"),
-    *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
+    *("word_overlap", "word_methods", "debiasing_words", "srb", "clusters", "silhouette", "tests"),
     *("text_transfer", "group_words", "group_lists"),
 )
 HIGH_DROP_RATE = 0.2  # part of texts without an association above which a share is warned about
@@ -158,8 +158,8 @@ def _make_tables(
             results.notes.append(note)
     results.record["english"] = of_english
     if scoped:
-        results.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-    else:  # under instructions every text counts, whatever they made of it
+        results.tables["debiasing_words"] = list(debiasing_word_rows(documents, study, english, forms))
+    else:  # under debiasing prompts every text counts, whatever they made of it
         results.notes += _evading_notes(documents)
         _add_words(results, documents, study, english, watcher)
     results.tables["tests"] = test_rows(
@@ -180,7 +180,7 @@ def _association_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
     of_text = ["model", "occupation", "template_id", "origin", "specified_gender", "key"]
     of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
     if scoped:
-        of_text += ["instruction_id", "setting"]
+        of_text += ["debiasing_id", "setting"]
     return [
         attributes(text, of_text) | attributes(text.association, of_association) for text in documents.texts
     ]
@@ -198,7 +198,7 @@ def _add_representation(
             " --gender-col there is “who is represented”, by inferred gender (SRB needs both kinds)"
         )
     if unspecified and not study.hold_out:
-        scopes = [(i.id if i else 0, "plain") for i in design.instructions] if design.templates else []
+        scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
         labour = {item.name: (item.labour_female_share, item.year) for item in design.occupations}
         rows = representation_rows(
             unspecified,

@@ -25,7 +25,7 @@ from biaskit.tables.query import (
     distinct,
     grouped,
     where,
-    without_instruction,
+    without_debiasing,
     women_among,
 )
 
@@ -41,7 +41,7 @@ class Texts:
     run: str
     form: str  # prompt form
     scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`; empty without srb.csv
-    shares: Values  # share of women, template `all`, no instruction
+    shares: Values  # share of women, template `all`, no debiasing prompt
     least: Values  # the same if all texts that name no gender were about men
     most: Values  # about women
     templates: tuple[str, ...]
@@ -104,7 +104,7 @@ def texts_of(
     """Read the models of one run from srb.csv and representation.csv; `forms`: model → prompt form."""
     srb = tables.get("srb", ())
     scores_of = grouped(srb, "model")
-    plain_of = grouped(without_instruction(tables.get("representation", ())), "model")
+    plain_of = grouped(without_debiasing(tables.get("representation", ())), "model")
     genders = WOMEN_AND_MEN if srb else ()
     texts_of_model = {}
     for model, form in forms.items():

@@ -16,12 +16,12 @@ from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import RunError, StudyError
 from biaskit.measures.personas.sampling.rounds import Filling
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.records import Instruction, Item, Sampling, Template
+from biaskit.records import DebiasingPrompt, Item, Sampling, Template
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists
 from biaskit.runs.merge import united
 from biaskit.runs.shards import Shard
-from biaskit.study.config import choose_instructions, parts_of, select
+from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 
 GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
 MOST_DRAWS = 10_000_000
@@ -37,7 +37,7 @@ class PersonasDesign:
     prompts: tuple[PersonaPrompt, ...]  # task persona: each name in its forms
     templates: tuple[Template, ...]  # task continuation
     slot: str
-    instructions: tuple[Instruction | None, ...]  # None: no instruction (id 0)
+    debiasing_prompts: tuple[DebiasingPrompt | None, ...]  # None: no debiasing prompt (id 0)
     sources: dict[str, str]  # every list that was read → its SHA-256
 
     @property
@@ -55,7 +55,7 @@ class PersonasDesign:
     @property
     def n_series(self) -> tuple[int, int]:
         """Count the series that name no gender, and those that name one."""
-        n = len(self.occupations) * len(self.template_ids) * len(self.instructions)
+        n = len(self.occupations) * len(self.template_ids) * len(self.debiasing_prompts)
         return n, 0 if self.templates else n * len(self.study.specified)
 
     def part(self, shard: Shard) -> PersonasDesign:
@@ -78,7 +78,7 @@ class PersonasDesign:
             for p in self.prompts
         }
         texts |= {f"template {t.id}": [t.question, t.opening] for t in self.templates}
-        texts |= {f"instruction {i.id}": i.text for i in self.instructions if i is not None}
+        texts |= {f"debiasing prompt {i.id}": i.text for i in self.debiasing_prompts if i is not None}
         stated = {name: getattr(study, name) for name in ("task", "articles", "system_prompt", "thinking")}
         sampling = asdict(self.sampling)
         return {"study": study.name, **stated, "sampling": sampling, "seed": study.seed, "texts": texts}
@@ -121,7 +121,7 @@ def resolve(study: PersonasStudy) -> PersonasDesign:
         prompts=prompts,
         templates=templates,
         slot=slot,
-        instructions=choose_instructions(
+        debiasing_prompts=choose_debiasing_prompts(
             study.name, study.debiasing_prompts.source, parts_of(study.debiasing_prompts.select), _NO_SOURCE
         ),
         sources={source: source_digest(source) for source in read},
@@ -184,7 +184,7 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
         prompts=stored.prompts,
         slot=stored.slot,
         templates=stored.templates,
-        instructions=stored.instructions,
+        debiasing_prompts=stored.debiasing_prompts,
         sources=stored.sources,
     )
 
@@ -199,4 +199,4 @@ def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
     for name in ("per_gender", "batch", "max_samples"):
         if (one := first["study"][name]) != (other := second["study"][name]):
             raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
-    return united(first, second, "items", "prompts", "templates", "instructions")
+    return united(first, second, "items", "prompts", "templates", "debiasing_prompts")

@@ -81,14 +81,14 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     return Shown(examples, *contexts.shown())
 
 
-_KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id", "setting")
+_KIND = ("occupation", "origin", "specified_gender", "gender", "debiasing_id", "setting")
 
 
 def _rank(row: Row) -> tuple[object, ...]:
-    """Sort texts whose prompt names no gender first, and under instructions those without one."""
+    """Sort texts whose prompt names no gender first, and under debiasing prompts those without one."""
     order = ["female", "male", "nonbinary", ""]
     asked, gender = (order.index(row[name] or "") for name in ("specified_gender", "gender"))
-    return row["origin"] != "associated", asked, gender, row.get("instruction_id") or 0
+    return row["origin"] != "associated", asked, gender, row.get("debiasing_id") or 0
 
 
 def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
@@ -97,8 +97,8 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
     for place in counted_places(text, honorifics=honorifics):
         if place.end <= len(shown):
             spans.append(Span(place.start, place.end, place.counts_as))
-    number = row.get("instruction_id")
-    instruction = number if isinstance(number, int) else None
+    number = row.get("debiasing_id")
+    debiasing = number if isinstance(number, int) else None
     named = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
     read: dict[str, Any] = {name: row[name] or None for name in ("specified_gender", "gender", "rule_id")}
     return ExampleText(
@@ -107,7 +107,7 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
         text=shown,
         spans=tuple(spans),
         cut=len(shown) < len(text),
-        instruction_id=instruction,
+        debiasing_id=debiasing,
         outcome=outcome,
     )
 

@@ -118,7 +118,13 @@ def analyze_texts(
     elif study.unmarked:
         raise UsageError("Unmarked groups are values of a column: name it with --group-col.")
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
-    nothing_asked: Any = {"prompts": (), "templates": (), "slot": "", "instructions": (None,), "sources": {}}
+    nothing_asked: Any = {
+        "prompts": (),
+        "templates": (),
+        "slot": "",
+        "debiasing_prompts": (None,),
+        "sources": {},
+    }
     design = replace(resolve(study), **nothing_asked)
     if encoding != "utf-8":  # read otherwise, the same bytes are other texts
         columns["encoding"] = encoding

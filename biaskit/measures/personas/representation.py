@@ -18,7 +18,7 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_instruction, women_among
+from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_debiasing, women_among
 from biaskit.tables.reasons import NOT_ENGLISH
 
 Labour = tuple[float | None, int | None]
@@ -46,7 +46,7 @@ def representation_rows(
     of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
     enter, and an occupation that a model has no text of has no rows.
 
-    `scopes` are the (instruction_id, setting) of a study under instructions, in its order. Models that are
+    `scopes` are the (debiasing_id, setting) of a study under debiasing prompts, in its order. Models that are
     `unread` have counts but no share. A draw of a model, occupation, template or scope that is not listed is
     a `ValueError`: left out silently it would be missing from a share.
     """
@@ -55,7 +55,7 @@ def representation_rows(
     for text in texts:
         if batch is not None and text.draw >= batch:
             continue
-        of_text = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
+        of_text = (text.model, (text.debiasing_id, text.setting), text.occupation, text.template_id)
         tally = tallies.setdefault(of_text, Counter())
         tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
         tally.update(
@@ -78,7 +78,7 @@ def representation_rows(
         share, year = labour.get(occupation, (None, None))
         of_scope: Row = {"labour_female_share": share, "labour_year": year}
         if scopes:
-            of_scope = {**of_scope, "instruction_id": scope[0], "setting": scope[1]}
+            of_scope = {**of_scope, "debiasing_id": scope[0], "setting": scope[1]}
         for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
             of_item = {"model": model, "occupation": occupation, "template_id": template}
             numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
@@ -173,11 +173,11 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
 
     Per model, template and side of the labour market (a labour share of exactly 0.5 is female-dominated) ten
     rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose female_share lies there, also where it
-    is 0. Rows under an instruction do not enter. Without any labour share: no rows.
+    is 0. Rows under a debiasing prompt do not enter. Without any labour share: no rows.
     """
     deciles: list[Row] = []
     notes = []
-    for (model, template), of_template in grouped(without_instruction(rows), "model", "template_id").items():
+    for (model, template), of_template in grouped(without_debiasing(rows), "model", "template_id").items():
         both = defined(of_template, "female_share", "labour_female_share")
         pairs = [(row["female_share"], row["labour_female_share"]) for row in both]
         note = _left_out(len(of_template) - len(pairs), len(of_template))
@@ -212,11 +212,11 @@ class LabourContrast:
 def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
 
-    Shares are means over prompts without an instruction; occupations that lack one are left out
+    Shares are means over prompts without a debiasing prompt; occupations that lack one are left out
     (methods/representation#labour-slope).
     """
     contrasts = []
-    plain = without_instruction(rows)
+    plain = without_debiasing(rows)
     prompts_of = grouped(plain, "model", "occupation")
     for (model,), of_model in grouped(where(plain, template_id=ALL_TEMPLATES), "model").items():
         shares: dict[str, tuple[float, ...]] = {}

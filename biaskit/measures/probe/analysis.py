@@ -249,7 +249,7 @@ def _notes(
 def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Say which models' shares are weak evidence, and what other prompt formats would give."""
     low: dict[str, dict[str, float]] = {label: {} for label in models}
-    main = in_main_setting(where(groups, instruction_id=0))
+    main = in_main_setting(where(groups, debiasing_id=0))
     for (label, bias_type), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
             low[label][bias_type] = ends[0]

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.records import NO_INSTRUCTION, Cell
+from biaskit.records import NO_DEBIASING, Cell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
     MALE_DOMINATED,
@@ -43,7 +43,7 @@ class StudyCells:
     labour_of: Mapping[str, float | None]
     groups: tuple[str, ...]  # gender groups, in the order of the cells' shares
     contrast: tuple[str, str]  # first minus second
-    levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its instructions
+    levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its debiasing prompts
     margins: Mapping[str, float]  # quantity → margin of equivalence
     seed: int
     floor: float  # cells of less coverage are counted
@@ -52,7 +52,7 @@ class StudyCells:
 
 def contrast_rows(study: StudyCells) -> list[Row]:
     """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
-    makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)
+    makers = (_groups, _asymmetry, _debiasing_prompts, _levels, _settings, _effects, _bias_types, _labour)
     rows: list[Row] = []
     for maker in makers:
         rows += maker(study)
@@ -60,11 +60,11 @@ def contrast_rows(study: StudyCells) -> list[Row]:
 
 
 def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[CrossedCells]]]]:
-    """Pair each arm without an instruction with the levels that were run, each with its blocks."""
-    for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in study.blocks):
+    """Pair each arm without a debiasing prompt with the levels that were run, each with its blocks."""
+    for none in dict.fromkeys(arm._replace(debiasing_id=NO_DEBIASING) for arm in study.blocks):
         run: dict[str, list[CrossedCells]] = {}
         for level, ids in study.levels.items():
-            arms = (none._replace(instruction_id=i) for i in ids)
+            arms = (none._replace(debiasing_id=i) for i in ids)
             if members := [study.blocks[arm] for arm in arms if arm in study.blocks]:
                 run[level] = members
         yield none, run
@@ -72,12 +72,12 @@ def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[Cros
 
 def arm_of(cell: Cell) -> Arm:
     """Name the arm that a cell belongs to."""
-    return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
+    return Arm(cell.model, cell.bias_type, cell.debiasing_id, cell.setting, cell.prompt_form)
 
 
 def scope_of(arm: Arm, contrast: str) -> Scope:
     """Scope a row within one arm: what is not contrasted is the same on both sides."""
-    number = str(arm.instruction_id)
+    number = str(arm.debiasing_id)
     where = arm.bias_type, arm.setting, arm.prompt_form
     return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
 
@@ -137,11 +137,11 @@ def _asymmetry(study: StudyCells) -> Iterator[Row]:
 # --- the same jobs in two arms ---------------------------------------------------------------------
 
 
-def _instructions(study: StudyCells) -> Iterator[Row]:
+def _debiasing_prompts(study: StudyCells) -> Iterator[Row]:
     for arm, block in study.blocks.items():
-        none = study.blocks.get(arm._replace(instruction_id=NO_INSTRUCTION))
+        none = study.blocks.get(arm._replace(debiasing_id=NO_DEBIASING))
         if none is not None and none is not block:
-            scope = replace(scope_of(arm, "instructions"), instruction_b=str(NO_INSTRUCTION))
+            scope = replace(scope_of(arm, "debiasing"), debiasing_b=str(NO_DEBIASING))
             yield from _two_arms(study, [block], [none], scope)
 
 
@@ -151,7 +151,7 @@ def _levels(study: StudyCells) -> Iterator[Row]:
         if none is None:
             continue
         for level, members in run.items():
-            scope = replace(scope_of(arm, "levels"), instruction_a=level)
+            scope = replace(scope_of(arm, "levels"), debiasing_a=level)
             yield from _two_arms(study, members, [none], scope)
 
 
@@ -164,11 +164,11 @@ def _settings(study: StudyCells) -> Iterator[Row]:
 
 
 def _effects(study: StudyCells) -> Iterator[Row]:
-    """Contrast the instruction's effect in the dialogue with its effect in the plain setting."""
+    """Contrast the debiasing prompt's effect in the dialogue with its effect in the plain setting."""
     for arm in study.blocks:
-        if arm.setting != "dialogue" or arm.instruction_id == NO_INSTRUCTION:
+        if arm.setting != "dialogue" or arm.debiasing_id == NO_DEBIASING:
             continue
-        none, plain = arm._replace(instruction_id=NO_INSTRUCTION), arm._replace(setting="plain")
+        none, plain = arm._replace(debiasing_id=NO_DEBIASING), arm._replace(setting="plain")
         arms = (arm, none, plain, none._replace(setting="plain"))
         if not {*arms} <= study.blocks.keys():
             continue
@@ -177,9 +177,9 @@ def _effects(study: StudyCells) -> Iterator[Row]:
         with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
         scope = replace(
             scope_of(arm, "settings"),
-            quantity="instruction_effect",
+            quantity="debiasing_effect",
             setting="dialogue-plain",
-            instruction_b=str(NO_INSTRUCTION),
+            debiasing_b=str(NO_DEBIASING),
         )
         for each, k, rows in _each_group_and_gender(study, blocks[0], scope):
             a = with_dialogue[k, rows] - no_dialogue[k, rows]
@@ -194,7 +194,7 @@ def _two_arms(study: StudyCells, a: list[CrossedCells], b: list[CrossedCells], s
     mean_b = mean_of([block.shares_at(templates) for block in b])
     for each, k, rows in _each_group_and_gender(study, a[0], scope):
         yield from within_jobs(mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.margins, note=note)
-    if scope.contrast == "instructions":
+    if scope.contrast == "debiasing":
         rows_of = rows_of_groups(a[0].jobs, study.group_of)
         yield from gaps_between_groups(
             mean_a - mean_b, rows_of, study.groups, scope=scope, margins=study.margins, note=note

@@ -19,16 +19,16 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import BiasType, Dialogue, Expression, Instruction, Item, Setting, Template
+from biaskit.records import BiasType, DebiasingPrompt, Dialogue, Expression, Item, Setting, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
 from biaskit.runs.merge import united
-from biaskit.study.config import choose_instructions, parts_of, select
+from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
-_STORED = ("slot", "items", "templates", "instructions", "settings", "dialogue", "groups", "sources")
+_STORED = ("slot", "items", "templates", "debiasing_prompts", "settings", "dialogue", "groups", "sources")
 _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
 
 
@@ -40,7 +40,7 @@ class ProbeDesign:
     slot: str
     items: tuple[Item, ...]
     templates: tuple[Template, ...]
-    instructions: tuple[Instruction | None, ...]  # None: no instruction (id 0)
+    debiasing_prompts: tuple[DebiasingPrompt | None, ...]  # None: no debiasing prompt (id 0)
     settings: tuple[Setting, ...]
     dialogue: Dialogue | None
     expressions: dict[tuple[BiasType, int], tuple[Expression, ...]]  # by (bias type, template id)
@@ -51,7 +51,7 @@ class ProbeDesign:
     @property
     def n_cells(self) -> int:
         """Cells per model."""
-        return len(self.templates) * len(self.items) * len(self.instructions) * len(self.settings)
+        return len(self.templates) * len(self.items) * len(self.debiasing_prompts) * len(self.settings)
 
     @property
     def frames(self) -> dict[str, dict[int, str]]:
@@ -64,11 +64,11 @@ class ProbeDesign:
 
     @property
     def levels(self) -> dict[str, tuple[int, ...]]:
-        """Level of abstraction → ids of those of its instructions that are run, in order."""
+        """Level of abstraction → ids of those of its debiasing prompts that are run, in order."""
         ids_of: dict[str, list[int]] = {}
-        for instruction in self.instructions:
-            if instruction is not None and instruction.level:
-                ids_of.setdefault(instruction.level, []).append(instruction.id)
+        for debiasing in self.debiasing_prompts:
+            if debiasing is not None and debiasing.level:
+                ids_of.setdefault(debiasing.level, []).append(debiasing.id)
         return {level: tuple(ids) for level, ids in ids_of.items()}
 
     def describe(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class ProbeDesign:
         texts: dict[str, Any] = {}
         for template in self.templates:
             texts[f"{template.bias_type} template {template.id}"] = [template.question, template.opening]
-        texts |= {f"instruction {i.id}": i.text for i in self.instructions if i is not None}
+        texts |= {f"debiasing prompt {i.id}": i.text for i in self.debiasing_prompts if i is not None}
         if self.dialogue:
             texts["dialogue"] = asdict(self.dialogue)
         sets, set_of_template = _sets_of(self)
@@ -145,10 +145,10 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     expressions, groups = _choose_expressions(study, templates)
     sources = [study.jobs.source, study.templates.source, study.target_words.source]
     prompts, dialogue = study.debiasing_prompts, None
-    # 0, no instruction, is always there: what a range from 0 chooses begins at 1.
+    # 0, no debiasing prompt, is always there: what a range from 0 chooses begins at 1.
     numbers = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts_of(prompts.select)]
     how = "give a file, as in --debiasing-prompts mine.txt"
-    instructions = choose_instructions(study.name, prompts.source, numbers, how)
+    debiasing_prompts = choose_debiasing_prompts(study.name, prompts.source, numbers, how)
     if prompts.source is not None and prompts.select != "none":
         sources.append(prompts.source)
     if "dialogue" in settings:
@@ -156,7 +156,7 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
         dialogue = load_dialogue(study.dialogue)
     contrast, digests = choose_contrast(study, groups), {source: source_digest(source) for source in sources}
     design = ProbeDesign(
-        *(study, slot, items, templates, instructions, settings, dialogue),
+        *(study, slot, items, templates, debiasing_prompts, settings, dialogue),
         *(expressions, groups, contrast, digests),
     )
     try:  # before the run: afterwards its rows would be paid for
@@ -284,9 +284,9 @@ def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
                 f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
                 f" {item['group']!r}: they cannot be merged."
             )
-    merged = united(first, second, "items", "templates", "instructions", "settings", "expression_sets")
+    merged = united(first, second, "items", "templates", "debiasing_prompts", "settings", "expression_sets")
     merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
-    merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
+    merged["debiasing_prompts"].sort(key=lambda i: i["id"] if i else 0)
     merged["dialogue"] = first["dialogue"] or second["dialogue"]
     sets = merged["expression_sets"]
     set_of_template = {

@@ -336,10 +336,10 @@ def _template_rows(
 
 
 def _level_rows(study: StudyCells) -> Iterator[Row]:
-    """Average a level's share: the plain mean over those of its instructions that were run."""
+    """Average a level's share: the plain mean over those of its debiasing prompts that were run."""
     for arm, run in arms_of_levels(study):
         scope: Row = arm._asdict()
-        del scope["instruction_id"]
+        del scope["debiasing_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)
             shares = mean_of([block.shares_at(templates) for block in members]).point
@@ -347,5 +347,5 @@ def _level_rows(study: StudyCells) -> Iterator[Row]:
                 for k, gender in enumerate(study.groups):
                     row = {**scope, "job_group": job_group, "gender": gender, "level": level}
                     row["share"] = _mean(shares[k, rows])
-                    row |= {"n_instructions": len(members), "estimator": members[0].estimator}
+                    row |= {"n_debiasing_prompts": len(members), "estimator": members[0].estimator}
                     yield {**row, "reason": note}

@@ -11,13 +11,13 @@ from biaskit.exchange.lm_eval_task import Asked, line_of
 from biaskit.measures.probe.design import read
 from biaskit.measures.probe.prompts import cells
 from biaskit.measures.probe.publish import answered_cells
-from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
+from biaskit.records import NO_DEBIASING, Cell, ScoreRequest
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug
 
 
 def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
-    """Yield each model with a task for each bias type, group of jobs, instruction and setting.
+    """Yield each model with a task for each bias type, group of jobs, debiasing prompt and setting.
 
     What cannot be asked is left out with a note. Raises `UsageError` where word ends were scored.
     """
@@ -58,6 +58,6 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
 
 def _task_of(cell: Cell) -> str:
     name = f"{cell.bias_type}_{slug(cell.job_group)}"
-    if cell.instruction_id != NO_INSTRUCTION:
-        name += f"_instruction-{cell.instruction_id}"
+    if cell.debiasing_id != NO_DEBIASING:
+        name += f"_debiasing-{cell.debiasing_id}"
     return name if cell.setting == "plain" else f"{name}_{cell.setting}"

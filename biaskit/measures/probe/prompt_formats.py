@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
-from biaskit.corpora.loaders import load_instructions
+from biaskit.corpora.loaders import load_debiasing_prompts
 from biaskit.errors import ModelError, UsageError
 from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign, resolve
@@ -26,7 +26,7 @@ from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
-from biaskit.records import PROBE_FORMS, Failed, Instruction
+from biaskit.records import PROBE_FORMS, DebiasingPrompt, Failed
 from biaskit.report.render.document import Document, listed_table
 from biaskit.report.render.html import Printed
 from biaskit.runs.score_rows import row_of
@@ -35,7 +35,7 @@ from biaskit.study.config import load_as
 from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import grouped
 
-INSTRUCTIONS = "corpus:forms/instructions.toml"
+DEBIASING_PROMPTS = "corpus:forms/debiasing-prompts.toml"
 _SAYS: Mapping[str, str] = words("probe")["prompt_formats"]
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
@@ -45,10 +45,10 @@ class PromptFormatsResult(Printed):
     """Coverage of a study's target words for each prompt format.
 
     Attributes:
-        rows: one for each bias type, prompt form and instruction: bias_type, prompt_form, one_word (whether
-            "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the least it
-            can be), se (its standard error over the cells; None for one cell), n_cells, reason (why cells
-            have no answer).
+        rows: one for each bias type, prompt form and debiasing prompt: bias_type, prompt_form, one_word
+            (whether "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the
+            least it can be), se (its standard error over the cells; None for one cell), n_cells, reason (why
+            cells have no answer).
     """
 
     label: str
@@ -90,7 +90,7 @@ class PromptFormatsResult(Printed):
             near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
             simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
             says = _SAYS["simplest_one_word" if simplest["one_word"] else "simplest"]
-            yield says.format(bias_type, command, form=simplest["prompt_form"], prompts=INSTRUCTIONS)
+            yield says.format(bias_type, command, form=simplest["prompt_form"], prompts=DEBIASING_PROMPTS)
 
 
 @checked(ApiArguments, prompts=POSITIVE)
@@ -116,7 +116,7 @@ def prompt_formats(
         prompts: of each bias type, in each format as they are and with "Answer with one word.".
         watcher: sees the progress, and confirms before an API is queried.
 
-    Returns `rows`, one per bias type, format and instruction, with `coverage` (probability on the target
+    Returns `rows`, one per bias type, format and debiasing prompt, with `coverage` (probability on the target
     words, from 0 to 1) and its standard error `se`. Raises `ModelError` where the model cannot be queried.
     """
     label, spec = split_label(model)
@@ -127,11 +127,11 @@ def prompt_formats(
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
     api = api_options(options, {label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
-        instructions = (None, *load_instructions(INSTRUCTIONS))
+        debiasing_prompts = (None, *load_debiasing_prompts(DEBIASING_PROMPTS))
         if is_api(spec):
-            n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, prompts))
+            n_prompts = len(scorer.identity.forms) * len(debiasing_prompts) * len(_places(design, prompts))
             watcher.confirm(f"{n_prompts:,} prompts will be sent to {label}.")
-        rows = tuple(coverage_by_form(design, scorer, prompts, instructions))
+        rows = tuple(coverage_by_form(design, scorer, prompts, debiasing_prompts))
         return PromptFormatsResult(label, scorer.identity.spec, rows)
 
 
@@ -148,14 +148,14 @@ def coverage_by_form(
     design: ProbeDesign,
     scorer: ContinuationScorer,
     most: int,
-    instructions: Sequence[Instruction | None] = (None,),
+    debiasing_prompts: Sequence[DebiasingPrompt | None] = (None,),
 ) -> Iterator[dict[str, Any]]:
-    """Ask at most `most` cells of each bias type in each form and instruction: yields rows of the result."""
+    """Ask at most `most` cells of each bias type in each form and debiasing: yields rows of the result."""
     study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
     identity = scorer.identity
     forms = [form for form in PROBE_FORMS if form in identity.forms]
-    for form, instruction in product(forms, instructions):
-        arm = replace(design, study=study, settings=("plain",), instructions=(instruction,))
+    for form, debiasing in product(forms, debiasing_prompts):
+        arm = replace(design, study=study, settings=("plain",), debiasing_prompts=(debiasing,))
         planned = PlannedCells(arm, identity.label, form, identity.fingerprint)
         requests = {place: planned.requests[place] for place in _places(arm, most)}
         place_of = {request.key: place for place, request in requests.items()}
@@ -179,7 +179,7 @@ def coverage_by_form(
         except ModelError as error:
             reason = str(error)
         for bias_type, values in coverage.items():
-            asked = {"bias_type": bias_type, "prompt_form": form, "one_word": instruction is not None}
+            asked = {"bias_type": bias_type, "prompt_form": form, "one_word": debiasing is not None}
             se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
             found = {"estimator": estimator_name, "coverage": fmean(values) if values else None, "se": se}
             yield {**asked, **found, "n_cells": len(values), "reason": reason}

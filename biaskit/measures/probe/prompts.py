@@ -1,4 +1,4 @@
-"""The cells of the full product of templates, jobs, instructions and settings; their prompts and keys."""
+"""The cells of the full product of templates, jobs, debiasing prompts and settings, with their keys."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
-    NO_INSTRUCTION,
+    NO_DEBIASING,
     Cell,
+    DebiasingPrompt,
     Expression,
-    Instruction,
     Item,
     Prompt,
     PromptForm,
@@ -22,19 +22,19 @@ from biaskit.records import (
     as_record,
 )
 
-CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+CELL = ("bias_type", "template_id", "job", "debiasing_id", "setting", "prompt_form")
 """The columns of a row that name a cell of one model."""
 
-Placed = tuple[Cell, Template, Instruction | None, Item]
+Placed = tuple[Cell, Template, DebiasingPrompt | None, Item]
 """A cell, and the entries of the study's lists that its prompt is made of."""
 
 
 def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Placed:
     """Make the cell at a place of the product, from 0; jobs run fastest, templates slowest."""
     place, job = divmod(place, len(design.items))
-    place, number = divmod(place, len(design.instructions))
+    place, number = divmod(place, len(design.debiasing_prompts))
     place, setting = divmod(place, len(design.settings))
-    template, instruction, item = design.templates[place], design.instructions[number], design.items[job]
+    template, debiasing, item = design.templates[place], design.debiasing_prompts[number], design.items[job]
     cell = Cell(
         model=model,
         bias_type=template.bias_type,
@@ -42,11 +42,11 @@ def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Pl
         job=item.name,
         job_group=item.group,
         labour_female_share=item.labour_female_share,
-        instruction_id=NO_INSTRUCTION if instruction is None else instruction.id,
+        debiasing_id=NO_DEBIASING if debiasing is None else debiasing.id,
         setting=design.settings[setting],
         prompt_form=form,
     )
-    return cell, template, instruction, item
+    return cell, template, debiasing, item
 
 
 def scope_of_cell(cell: Cell) -> dict[str, Any]:
@@ -63,8 +63,8 @@ def cells(
     design: ProbeDesign, model: str, form: PromptForm
 ) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
     """Yield every cell of one model in study order, with its prompt and expressions."""
-    for cell, template, instruction, item in product(design, model, form):
-        prompt = build_prompt(design, template, item, instruction, cell.setting, form)
+    for cell, template, debiasing, item in product(design, model, form):
+        prompt = build_prompt(design, template, item, debiasing, cell.setting, form)
         yield cell, prompt, design.expressions[(template.bias_type, template.id)]
 
 
@@ -72,7 +72,7 @@ def build_prompt(
     design: ProbeDesign,
     template: Template,
     item: Item,
-    instruction: Instruction | None,
+    debiasing: DebiasingPrompt | None,
     setting: Setting,
     form: PromptForm,
 ) -> Prompt:
@@ -82,7 +82,7 @@ def build_prompt(
         return Prompt(template.question, form)
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
-    instructed = instruction.text if instruction else ""
+    instructed = debiasing.text if debiasing else ""
     system = study.system_prompt or ""
     if study.debiasing_position == "system" and instructed:
         system, instructed = "\n".join(filter(None, (system, instructed))), ""
@@ -113,7 +113,7 @@ def cell_key(
     return key_of(
         {
             **_model_in_key(fingerprint, study, estimator),
-            "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
+            "cell": [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.setting],
             "prompt": as_record(prompt),
             "expressions": [[e.group, e.text] for e in expressions],
         }

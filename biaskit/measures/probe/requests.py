@@ -40,8 +40,8 @@ class PlannedCells:
         return cell_at(self._design, self._own[place], self._label, self._form)
 
     def _prompt(self, place: int) -> Prompt:
-        cell, template, instruction, item = self._at(place)
-        return build_prompt(self._design, template, item, instruction, cell.setting, self._form)
+        cell, template, debiasing, item = self._at(place)
+        return build_prompt(self._design, template, item, debiasing, cell.setting, self._form)
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]

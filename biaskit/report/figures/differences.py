@@ -45,7 +45,7 @@ def shape_of(row: Row | None) -> Shape:
 
 
 def models(view: View) -> Iterator[Figure]:
-    """Draw the differences between models without an instruction; none where models are too many."""
+    """Draw the differences between models without a debiasing prompt; none where models are too many."""
     rows = between_models(view)
     pairs = _pairs(rows)
     if rows and len(pairs) <= MOST_PAIRS:
@@ -65,7 +65,7 @@ def between_models(view: View) -> list[Row]:
     rows = []
     for row in forest.crossed(view, view.content.between.get("tests", ()), "models"):
         sides = {str(row["model_a"]), str(row["model_b"])}
-        plain = row["instruction_a"] == row["instruction_b"] and row["instruction_a"] in ("0", "", None)
+        plain = row["debiasing_a"] == row["debiasing_b"] and row["debiasing_a"] in ("0", "", None)
         # Rows of this part's models, or of groups of them, which no model is called.
         here = sides <= set(view.models) or (alone and not sides & labels)
         if here and plain and row["gender"] in view.part.contrast:

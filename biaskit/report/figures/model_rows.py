@@ -27,7 +27,7 @@ class Answers:
 
     @classmethod
     def of(cls, view: View) -> Answers:
-        """Pick the rows without an instruction; none in a study without a contrast."""
+        """Pick the rows without a debiasing prompt; none in a study without a contrast."""
         gender = view.part.contrast[0]
         rows = defined(where(view.plain("probe_groups"), gender=gender), "share") if gender else []
         return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})

@@ -42,7 +42,7 @@ class View:
 
     def plain(self, table: str) -> list[Row]:
         """Pick rows without a debiasing prompt, in the plain context, else in the first one."""
-        return in_main_setting(self.rows(table, instruction_id=0))
+        return in_main_setting(self.rows(table, debiasing_id=0))
 
     def shows(self, reference: str) -> bool:
         """Whether the report compares numbers with parity, or with labour statistics (`labour`)."""

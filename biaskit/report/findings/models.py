@@ -173,7 +173,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
     for part in content.parts:
         shares = part.tables.get(measurement(part.engine).published[0], ())
         if shares and "coverage" in shares[0]:
-            every += in_main_setting(where(shares, instruction_id=0))
+            every += in_main_setting(where(shares, debiasing_id=0))
     labels = {row["model"] for row in every}
     named = set()
     for row in rows:

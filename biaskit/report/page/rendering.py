@@ -219,8 +219,8 @@ def _read_as(example: ExampleText) -> list[str]:
     rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.specified_gender
     why = f": {rule}" if rule else ""
     read = [f"requested: {gender(asked_for)}" if asked_for else "gender not in the prompt"]
-    if example.instruction_id:
-        read.append(f"debiasing prompt {example.instruction_id}")
+    if example.debiasing_id:
+        read.append(f"debiasing prompt {example.debiasing_id}")
     if example.outcome:
         read.append(labels.OUTCOMES.get(example.outcome, example.outcome))
     read.append(

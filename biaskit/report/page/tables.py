@@ -66,7 +66,7 @@ def list_tables(content: Content) -> list[ListedTable]:
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
         kind = measurement(part.engine)
         question = kind.question
-        for what, rows in ((kind.listed, part.templates), ("debiasing prompts", part.instructions)):
+        for what, rows in ((kind.listed, part.templates), ("debiasing prompts", part.debiasing_prompts)):
             if rows:
                 title = f"{what.capitalize()} of {part.study}"
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"

@@ -94,7 +94,7 @@ def study(**keys: Any) -> PersonasStudy:
 
 
 DESIGN = PersonasDesign(
-    study=study(), occupations=(), prompts=(), templates=(), slot="", instructions=(None,), sources={}
+    study=study(), occupations=(), prompts=(), templates=(), slot="", debiasing_prompts=(None,), sources={}
 )
 PRONOUN = {"female": "she", "male": "he", "nonbinary": "they", None: ""}
 RACES = ("White", "Black", "Asian")

@@ -67,7 +67,7 @@ def models_of(part: Part) -> list[str]:
 
 
 def occupations_of(part: Part) -> list[Row]:
-    """Pick the rows that are means over prompts, without an instruction."""
+    """Pick the rows that are means over prompts, without a debiasing prompt."""
     return mean_over_prompts(part.tables.get("representation", ()))
 
 

@@ -21,7 +21,7 @@ MOST_OCCUPATIONS = 12
 ORIGINS = {"associated": "gender not in the prompt", "specified": "gender in the prompt"}
 _IN_PROMPT = {"associated": "not in prompt", "specified": "in prompt"}
 WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
-_BY_INSTRUCTION = """Model = {model} | debiasing = {instruction_id} || women = {women:%1} | occupations |
+_BY_DEBIASING = """Model = {model} | debiasing = {debiasing_id} || women = {women:%1} | occupations |
 texts | no gender = {none:%1}"""
 _COMMON_WORDS = """Model = {model} | marks = {who} | words in most occupations, with their number = {first} ||
 lists | above baseline = {longer}"""
@@ -39,7 +39,7 @@ def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], cl
     for name, make in (
         ("srb", _srb),
         ("text_transfer", _transfer),
-        ("instruction_words", _instruction_words),
+        ("debiasing_words", _debiasing_words),
     ):
         shown += make(tables.get(name, ()))
     shown += [*_clusters(claim, tables.get("clusters", ())), *_tests(tables.get("tests", ()))]
@@ -65,10 +65,10 @@ def _validation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 
 def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
-    """Make a line per occupation (and instruction), the mean of its prompts."""
+    """Make a line per occupation (and debiasing prompt), the mean of its prompts."""
     means = where(rows, template_id="all")
-    if means and "instruction_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
-        yield from _by_instruction(means)
+    if means and "debiasing_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
+        yield from _by_debiasing(means)
         return
     lines = []
     for row in means:
@@ -88,17 +88,17 @@ def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     yield from _print("representation", title, lines, note)
 
 
-def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
-    """Make a line per instruction with the mean over occupations: a line for each would fill screens."""
+def _by_debiasing(means: Sequence[Row]) -> Iterator[TitledTable]:
+    """Make a line per debiasing prompt with the mean over occupations: a line for each would fill screens."""
     lines = []
-    for rows in grouped(means, "model", "instruction_id").values():
+    for rows in grouped(means, "model", "debiasing_id").values():
         shares = [row["female_share"] for row in defined(rows, "female_share")]
         texts, none = total(rows, "n_texts"), total(rows, "n_unassociated")
         line = {"women": sum(shares) / len(shares) if shares else None, "occupations": len(shares)}
         lines.append({**rows[0], **line, "texts": texts, "none": none / texts if texts else None})
     title = "Who is represented with each debiasing prompt (0: none): mean % women over occupations"
     note = "representation.csv has every occupation with its interval."
-    yield from printed_table(title, _BY_INSTRUCTION, lines, note=note)
+    yield from printed_table(title, _BY_DEBIASING, lines, note=note)
 
 
 def _accuracy(rows: Sequence[Row]) -> Iterator[TitledTable]:
@@ -169,15 +169,15 @@ def _common_words(
     yield from printed_table(title, _COMMON_WORDS, lines, note=note)
 
 
-def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
-    lists = grouped(where(rows, method="calibrated"), "model", "instruction_id", "marked_for").values()
+def _debiasing_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    lists = grouped(where(rows, method="calibrated"), "model", "debiasing_id", "marked_for").values()
     lines = []
     for words in lists:
         first = " ".join(row["word"] for row in words[:TOP_WORDS])
         lines.append({**words[0], "first": first, "n": len(words)})
     yield from _print(
-        "instruction_words",
-        "Words that a debiasing prompt adds (instruction) or removes (none), without pronouns",
+        "debiasing_words",
+        "Words that a debiasing prompt adds (debiasing) or removes (none), without pronouns",
         lines,
         "ungendered: without gendered words and names; baseline: texts shuffled over debiasing prompt"
         " and none.",

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from biaskit.common.provenance import ROW_FORMAT, canonical_json, key_of_json
+from biaskit.common.provenance import ROW_FORMAT, canonical_json, first_named, key_of_json
 from biaskit.corpora.prompts import fill, raw_text
 from biaskit.errors import ModelError, StudyError
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.records import NO_INSTRUCTION, ModelIdentity, Prompt, PromptForm
+from biaskit.records import NO_DEBIASING, ModelIdentity, Prompt, PromptForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class DrawSeries:
     template_id: str
     specified_gender: str | None
     prompt: Prompt
-    instruction_id: int | None = None  # continuations only
+    debiasing_id: int | None = None  # continuations only
     setting: str | None = None
 
     def scope(self) -> dict[str, Any]:
         """Return the columns of a row that say which series it belongs to."""
-        of_continuations = ("instruction_id", "setting") if self.instruction_id is not None else ()
+        of_continuations = ("debiasing_id", "setting") if self.debiasing_id is not None else ()
         names = ("occupation", "template_id", "specified_gender", *of_continuations)
         return {name: getattr(self, name) for name in names}
 
@@ -86,10 +86,10 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
 
 def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSeries]:
     articles = design.study.articles
-    for template, instruction, item in product(design.templates, design.instructions, design.occupations):
+    for template, debiasing, item in product(design.templates, design.debiasing_prompts, design.occupations):
         parts = (template.question, template.opening)
         question, opening = (fill(text, item, design.slot, articles) for text in parts)
-        preface, number = (instruction.text, instruction.id) if instruction else ("", NO_INSTRUCTION)
+        preface, number = (debiasing.text, debiasing.id) if debiasing else ("", NO_DEBIASING)
         text = raw_text(question, opening, preface, None, "in-question")
         yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
 
@@ -102,7 +102,7 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
             "row_format": ROW_FORMAT,
             "generation": GENERATION_VERSION,
             "model": fingerprint,
-            "series": series.scope(),
+            "series": first_named(series.scope()),
             "prompt": asdict(series.prompt),
             "sampling": asdict(design.sampling),
             "seed": design.study.seed,

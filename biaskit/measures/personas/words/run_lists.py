@@ -26,7 +26,7 @@ from biaskit.tables.query import Row
 Progress = Callable[[int, int], None]
 CALIBRATED = "calibrated"
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
-"""Columns of word_lists.csv and instruction_words.csv that leave gender words and names out."""
+"""Columns of word_lists.csv and debiasing_words.csv that leave gender words and names out."""
 
 
 @dataclass(frozen=True, slots=True)

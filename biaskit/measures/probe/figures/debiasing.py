@@ -1,4 +1,4 @@
-"""Draw what each instruction changes (methods/tests#contrasts)."""
+"""Draw what each debiasing prompt changes (methods/tests#contrasts)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from biaskit.tables.query import Row, distinct
 
 
 def debiasing(view: View) -> Iterator[Figure]:
-    """Draw the share under each instruction (and level) minus the share without one."""
-    rows = forest.crossed(view, view.rows("tests"), "instructions", "levels")
+    """Draw the share under each debiasing prompt (and level) minus the share without one."""
+    rows = forest.crossed(view, view.rows("tests"), "debiasing", "levels")
     rows = [row for row in rows if row["gender"] in view.part.contrast]
     yield from view.charts(
         rows, "debiasing", "What each debiasing prompt changes", _debiasing, column="model_a"
@@ -23,13 +23,13 @@ def debiasing(view: View) -> Iterator[Figure]:
 
 
 def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
-    lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))
+    texts = {str(i["id"]): str(i["text"]) for i in view.part.debiasing_prompts}
+    lines = list(dict.fromkeys(str(row["debiasing_a"]) for row in rows))
     labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
     settings = distinct(rows, "setting")
 
     def dots(of_panel: Sequence[Row]) -> list[Dots]:
-        rows_by_line = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in of_panel}
+        rows_by_line = {(r["model_a"], r["setting"], str(r["debiasing_a"])): r for r in of_panel}
         series = []
         for model in models:
             for i, setting in enumerate(settings):

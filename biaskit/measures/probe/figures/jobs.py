@@ -72,7 +72,7 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
 
 def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
     """Make the line of the tests over the items' labour shares; none if the run has no such test."""
-    rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, instruction_a="0", group_a="")
+    rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, debiasing_a="0", group_a="")
     rows = of_contrast(in_main_setting(rows), "labour")
     level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))
     if level is None or slope is None or len({*xs}) < 2:

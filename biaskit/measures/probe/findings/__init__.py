@@ -8,7 +8,7 @@ from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.answers import answers, labour, slopes
 from biaskit.measures.probe.findings.coverage import coverage
-from biaskit.measures.probe.findings.instructions import instructions
+from biaskit.measures.probe.findings.debiasing import debiasing
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
@@ -25,11 +25,11 @@ _TWO_CLUSTERS = {"occugender", "occugender-debias", "mattern"}
 
 
 def findings(content: Content) -> Iterator[Sentence]:
-    """Say whom models name, against the workforce too, what else they say, and what instructions change."""
+    """Say whom models name, against the workforce too, what else they say, and what debiasing changes."""
     yield from answers(content)
     yield from labour(content)
     yield from coverage(content)
-    yield from instructions(content)
+    yield from debiasing(content)
 
 
 def limits(parts: Sequence[Part]) -> Iterator[str]:
@@ -80,6 +80,6 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     """Name the study of debiasing prompts, where none was used."""
     own = [part for part in parts if part.engine == "probe"]
-    asked = {row["instruction_id"] for part in own for row in part.tables.get("probe_groups", ())}
+    asked = {row["debiasing_id"] for part in own for row in part.tables.get("probe_groups", ())}
     if own and not asked - {0}:
         yield words("probe")["limits"]["no_debiasing"]

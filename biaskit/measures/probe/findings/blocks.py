@@ -19,7 +19,7 @@ from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main
 
 @dataclass(frozen=True)
 class ProbeBlock:
-    """The answers of one bias type in one prompt form without an instruction: what may share a sentence.
+    """The answers of one bias type in one prompt form without a debiasing prompt: what may share a sentence.
 
     Rows are indexed by model once: sentences ask for them model by model, and both grow with the models.
     """
@@ -34,7 +34,7 @@ class ProbeBlock:
         """Column → value of its rows in a probe table."""
         return {
             "bias_type": self.bias_type,
-            "instruction_id": 0,
+            "debiasing_id": 0,
             "setting": self.setting,
             "prompt_form": self.form,
         }
@@ -102,9 +102,9 @@ class ProbeBlock:
 
     @cached_property
     def tests(self) -> list[Row]:
-        """Its rows of tests without an instruction."""
-        scope = {**self.scope, "instruction_a": "0", "instruction_b": "0"}
-        del scope["instruction_id"]
+        """Its rows of tests without a debiasing prompt."""
+        scope = {**self.scope, "debiasing_a": "0", "debiasing_b": "0"}
+        del scope["debiasing_id"]
         return where(self.part.tables.get("tests", ()), **scope)
 
     def against_labour(self, kind: str) -> list[Row]:
@@ -152,7 +152,7 @@ class ProbeBlock:
 
 def blocks_of(part: Part) -> list[ProbeBlock]:
     """List the blocks of a part, explicit before implicit; the plain setting where there is one."""
-    rows = in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
+    rows = in_main_setting(where(part.tables.get("probe_groups", ()), debiasing_id=0))
     scopes = grouped(rows, "bias_type", "setting", "prompt_form")
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.measurement import words
-from biaskit.records import NO_INSTRUCTION
+from biaskit.records import NO_DEBIASING
 from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
 from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
@@ -28,7 +28,7 @@ class Frame:
 
     groups: tuple[str, ...]
     floor: float
-    levels: Mapping[int, str]  # instruction → its level or ""; without 0
+    levels: Mapping[int, str]  # debiasing prompt → its level or ""; without 0
     titles: Mapping[str, str] = field(default_factory=dict)  # by bias type
     summary: str = ""  # title of one table with both bias types
 
@@ -38,7 +38,7 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
     groups, next_tokens = tables.get("probe_groups", []), tables.get("probe_next", [])
     shown = []
     if frame.levels:
-        shown = _by_instruction(frame, groups, tables.get("probe_levels", []))
+        shown = _by_debiasing(frame, groups, tables.get("probe_levels", []))
     else:
         # A newcomer reads the first table: those of weak evidence alone come last.
         most = {way: coverage_of(rows) or (0, 1) for (way,), rows in grouped(groups, "bias_type").items()}
@@ -49,8 +49,8 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
                 title = f"{frame.titles[bias_type]}{_within(setting)}"
                 title += ": % of the probability on the target words"
                 shown.append(by_model(frame, rows, title, where(next_tokens, **scope)))
-    # Outcomes of drawn answers; those under instructions are in the stored table alone.
-    plain = where(tables.get("probe_outcomes", []), instruction_id=NO_INSTRUCTION)
+    # Outcomes of drawn answers; those under debiasing prompts are in the stored table alone.
+    plain = where(tables.get("probe_outcomes", []), debiasing_id=NO_DEBIASING)
     several = len(distinct(plain, "model")) > 1
     for (model, bias_type, setting), rows in grouped(plain, "model", "bias_type", "setting").items():
         shown.append(_outcomes(rows, model, bias_type, setting, several=several))
@@ -64,7 +64,7 @@ def _within(setting: str) -> str:
 def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequence[Row] = ()) -> TitledTable:
     """Make OccuGender's Tables 3-4: for each model a line of shares ± SE, then lines of intervals and bounds.
 
-    `rows`: of probe_groups.csv, of one bias type, setting, form and instruction; `next_tokens`: of
+    `rows`: of probe_groups.csv, of one bias type, setting, form and debiasing prompt; `next_tokens`: of
     probe_next.csv, for a line on what was said instead.
     """
     job_groups = _job_groups(rows)
@@ -141,8 +141,8 @@ def _what(rows: Sequence[Row]) -> str:
     return str(SAYS["what"]).format(_most(rows, "n_templates"), "".join(more), jobs)
 
 
-def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
-    """Put instructions and averages of levels in rows, bias types in columns, or settings where both ran."""
+def _by_debiasing(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
+    """Put debiasing prompts and averages of levels in rows, bias types or settings in columns."""
     shown = []
     both_settings = len(distinct(groups, "setting")) > 1
     for (model,), rows in grouped(groups, "model").items():
@@ -153,7 +153,7 @@ def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) 
             split = [(frame.titles[bias_type], by_settings(bias_type, settings)) for bias_type in types]
         for title, blocks in split:
             full_title = f"{title}, {_named(model, rows)}: % of the probability on the target words"
-            shown.append(by_instruction(frame, rows, where(levels, model=model), full_title, blocks))
+            shown.append(by_debiasing(frame, rows, where(levels, model=model), full_title, blocks))
     return shown
 
 
@@ -167,7 +167,7 @@ def by_types(types: Sequence[str]) -> Blocks:
     return [(bias_type.capitalize(), {"bias_type": bias_type}) for bias_type in types]
 
 
-def by_instruction(
+def by_debiasing(
     frame: Frame,
     rows: Sequence[Row],
     levels: Sequence[Row],
@@ -176,7 +176,7 @@ def by_instruction(
     *,
     apart: bool = False,
 ) -> TitledTable:
-    """Make a table of one model's instructions, each level's average after it.
+    """Make a table of one model's debiasing prompts, each level's average after it.
 
     `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; a block is a heading over columns and
     the values that choose their rows; `apart`: the level has its own column.
@@ -189,9 +189,9 @@ def by_instruction(
         lead = (level, name) if apart else (f"{level} {name}".strip(),)
         lines.append((*lead, *cells))
 
-    add("", "None", where(rows, instruction_id=NO_INSTRUCTION))
+    add("", "None", where(rows, debiasing_id=NO_DEBIASING))
     for number, level in frame.levels.items():
-        add(level, str(number), where(rows, instruction_id=number))
+        add(level, str(number), where(rows, debiasing_id=number))
         last = [i for i, other in frame.levels.items() if other == level][-1] == number
         if level and last:
             add(level, "average", where(levels, level=level), average=True)
@@ -205,15 +205,15 @@ def by_instruction(
     )
 
 
-def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
-    """Make Mattern's Tables 7-8: every model below each instruction, without averages of levels."""
+def by_debiasing_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
+    """Make Mattern's Tables 7-8: every model below each debiasing prompt, without averages of levels."""
     job_groups = _job_groups(rows)
     lines = []
-    for number in (NO_INSTRUCTION, *frame.levels):
+    for number in (NO_DEBIASING, *frame.levels):
         for model in distinct(rows, "model"):
-            of_line = where(rows, model=model, instruction_id=number)
+            of_line = where(rows, model=model, debiasing_id=number)
             cells = _in_blocks(of_line, blocks, job_groups, frame)
-            name = "None" if number == NO_INSTRUCTION else str(number)
+            name = "None" if number == NO_DEBIASING else str(number)
             lines.append((name, _named(model, of_line, rows), *cells))
     return TitledTable(
         title=title,

@@ -13,13 +13,13 @@ from biaskit.measures.probe.printing.document import (
     SETTINGS,
     Blocks,
     Frame,
-    by_instruction,
-    by_instruction_and_model,
+    by_debiasing,
+    by_debiasing_and_model,
     by_model,
     by_settings,
     by_types,
 )
-from biaskit.records import NO_INSTRUCTION
+from biaskit.records import NO_DEBIASING
 from biaskit.report.reasons import because
 from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of, summary_of
@@ -40,14 +40,14 @@ def papers(part: Part, _between: Tables) -> list[PaperTable]:
     """
     groups = part.tables.get("probe_groups", ())
     tables_of = _mattern if any(map(part.claim, MATTERN.values())) else _occugender
-    level_of = {int(i["id"]): str(i.get("level") or "") for i in part.instructions}
+    level_of = {int(i["id"]): str(i.get("level") or "") for i in part.debiasing_prompts}
     genders = part.groups or tuple(distinct(groups, "gender"))
     tables: list[PaperTable] = []
     for (form,), rows in (forms := grouped(groups, "prompt_form")).items():
         averages = where(part.tables.get("probe_levels", ()), prompt_form=form)
         ending, form_said = (f"-{slug(form)}", f", prompt format {form}") if len(forms) > 1 else ("", "")
-        instructions = sorted({row["instruction_id"] for row in rows} - {NO_INSTRUCTION})
-        frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in instructions})
+        debiasing_prompts = sorted({row["debiasing_id"] for row in rows} - {NO_DEBIASING})
+        frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in debiasing_prompts})
         tables += tables_of(frame, rows, averages, part, ending, form_said)
     return tables
 
@@ -56,7 +56,7 @@ def frame_of(design: ProbeDesign) -> Frame:
     """Lay out a resolved study's tables; a title names the paper's table where the numbers are its."""
     resolved = design.describe()
     claims, titles = claims_of(resolved), {}
-    levels = {i.id: i.level or "" for i in design.instructions if i is not None}
+    levels = {i.id: i.level or "" for i in design.debiasing_prompts if i is not None}
     for bias_type in _PAPERS["tasks"]:
         places = [(MATTERN, _PAPERS["mattern"])] + ([] if levels else [(OCCUGENDER, _PAPERS["occugender"])])
         claimed = [claims[tables[bias_type]].place(place[bias_type]) for tables, place in places]
@@ -70,7 +70,7 @@ def _occugender(
     plain = where(rows, setting="plain")
     for bias_type, title in _PAPERS["tasks"].items():
         claim = part.claim(OCCUGENDER[bias_type]) if plain else Claim.NONE
-        if of_type := where(plain or rows, bias_type=bias_type, instruction_id=NO_INSTRUCTION):
+        if of_type := where(plain or rows, bias_type=bias_type, debiasing_id=NO_DEBIASING):
             place = claim.place(_PAPERS["occugender"][bias_type])
             table = by_model(frame, of_type, f"{title}{place}{form_said}: {UNIT}")
             name = claim.file_name(OCCUGENDER[bias_type], f"{bias_type}-bias")
@@ -86,8 +86,8 @@ def _occugender(
             claim = part.claim(DEBIASING) if setting == "plain" else Claim.NONE
             place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
             title = f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{form_said}: {UNIT}"
-            table = by_instruction(frame, of_setting, averages, title, by_types(types))
-            name = claim.file_name(DEBIASING, "debiasing-instructions")
+            table = by_debiasing(frame, of_setting, averages, title, by_types(types))
+            name = claim.file_name(DEBIASING, "debiasing-prompts")
             name = f"{name}{ending}-{slug(model)}" + ("" if setting == "plain" else f"-{setting}")
             yield PaperTable(name, _explained(table, of_setting, part, _PAPERS["no_intervals"]))
 
@@ -107,12 +107,12 @@ def _mattern(
         for model in distinct(of_type, "model"):
             of_model, averages = (where(t, model=model) for t in (of_type, levels))
             full_title = f"{title}, {model}{claim.place(_PAPERS['mattern'][bias_type])}{form_said}: {UNIT}"
-            table = by_instruction(frame, of_model, averages, full_title, blocks, apart=True)
+            table = by_debiasing(frame, of_model, averages, full_title, blocks, apart=True)
             yield PaperTable(
                 f"{one_model}-{slug(model)}", _explained(table, of_model, part, _PAPERS["levels"])
             )
         place = claim.place(f"Mattern et al., Table {7 + i}")
-        table = by_instruction_and_model(
+        table = by_debiasing_and_model(
             frame, of_type, f"{title}, every model{place}{form_said}: {UNIT}", blocks
         )
         yield PaperTable(every_model, _explained(table, of_type, part, _PAPERS["no_intervals"]))

@@ -1,7 +1,7 @@
-"""Say whether instructions help, and whether a dialogue matters (methods/tests#contrasts).
+"""Say whether debiasing prompts help, and whether a dialogue matters (methods/tests#contrasts).
 
-What an instruction changes of the gap between groups of jobs comes first; what it changes in each group is
-said where that is clear.
+What a debiasing prompt changes of the gap between groups of jobs comes first; what it changes in each group
+is said where that is clear.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CAUSES: Mapping[str, Mapping[str, str]] = words("probe")["causes"]
 _CHANGES: Mapping[str, Sequence[str]] = words("probe")["changes"]
 
 
-def instructions(content: Content) -> Iterator[Sentence]:
+def debiasing(content: Content) -> Iterator[Sentence]:
     """Say what debiasing prompts, their levels and a dialogue change."""
     for block in blocks_in(content):
         scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
@@ -43,9 +43,9 @@ def instructions(content: Content) -> Iterator[Sentence]:
         for name in _CAUSES:
             setting = "dialogue-plain" if name == "settings" else block.setting
             rows = where(of_block, setting=setting)
-            for quantity in ("group_gap", "share") if name == "instructions" else ("share",):
+            for quantity in ("group_gap", "share") if name == "debiasing" else ("share",):
                 rows_of = tests(rows, quantity, "crossed", name)
-                rows_of = where(rows_of, instruction_a="0") if name == "settings" else rows_of
+                rows_of = where(rows_of, debiasing_a="0") if name == "settings" else rows_of
                 rows_by_model = grouped(rows_of, "model_a")
                 for model in block.models:
                     yield from _changes(block, model, name, rows_by_model.get((model,), ()))
@@ -63,7 +63,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     if clear:
         largest = max(clear, key=lambda row: abs(row["estimate"]))
         yield _largest(block, model, name, largest, of_gap=of_gap, about=about)
-    n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
+    n, verdicts = len(distinct(rows, "debiasing_a")), [outcome_of(row) for row in changes]
     says = "unclear"
     if not changes:
         says = "not_measured"
@@ -92,15 +92,15 @@ def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool
     """Claim the largest change: of the gap between two groups of jobs, or of the share in one."""
     before, placed, after = _CAUSES[name]["cause"].partition("{name}")
     pieces: dict[str, Piece] = {
-        "cause": Foreign(row["instruction_a"], before, after) if placed else before,
+        "cause": Foreign(row["debiasing_a"], before, after) if placed else before,
         "who": who(block.gender),
         "jobs": one_group(block.part, row["group_a"]),
         "moves": "changes",
     }
     pieces["groups"] = two_groups(block.part, row["group_a"], row["group_b"])
-    texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
-    words = short(texts.get(str(row["instruction_a"])) or "")
-    notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []
+    texts = {str(asked.get("id")): asked.get("text") for asked in block.part.debiasing_prompts}
+    words = short(texts.get(str(row["debiasing_a"])) or "")
+    notes = [f"debiasing prompt {row['debiasing_a']}: “{words}”"] if words else []
     without = first(block.tests_of(model), group_a=row["group_a"], group_b=row["group_b"])
     if of_gap and without is not None:
         gap, left = without["estimate"], without["estimate"] + row["estimate"]
@@ -110,7 +110,7 @@ def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool
         notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
     arguments = block.claim(model, row, *notes, **pieces)
     shares = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
-    arms = {str(row["instruction_a"]), str(row["instruction_b"])}
-    coverage = coverage_of(share for share in shares if str(share["instruction_id"]) in arms)
+    arms = {str(row["debiasing_a"]), str(row["debiasing_b"])}
+    coverage = coverage_of(share for share in shares if str(share["debiasing_id"]) in arms)
     of_change = {"topic": "debiasing", "about": about, "coverage": coverage}
     return claim(_TEMPLATES["gap_change" if of_gap else "change"], row, **{**arguments, **of_change})

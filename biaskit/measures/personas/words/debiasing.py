@@ -1,4 +1,4 @@
-"""Which words an instruction adds and takes away (methods/words#open-ended-generation; Mattern §5.3)."""
+"""Which words a debiasing prompt adds and takes away (methods/words#open-ended-generation; Mattern §5.3)."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.measures.personas.words.run_lists import BEYOND, chosen, is_pronoun, names_of
-from biaskit.records import NO_INSTRUCTION
+from biaskit.records import NO_DEBIASING
 from biaskit.tables.query import Row
 
-MARKED_FOR = {"female": "instruction", "male": "none"}
-"""Lists are made as for two genders; here `female` are texts under the instruction, `male` those without."""
+MARKED_FOR = {"female": "debiasing", "male": "none"}
+"""Lists are made as for two genders; here `female` are texts with the debiasing prompt, `male` without."""
 
 
-def instruction_word_rows(
+def debiasing_word_rows(
     documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], forms: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Yield the rows of instruction_words.csv: per model and instruction, over all occupations, no pronouns.
+    """Yield the rows of debiasing_words.csv: per model and prompt, over all occupations, no pronouns.
 
-    The null shuffles which texts had the instruction, within template and occupation.
+    The null shuffles which texts had the debiasing prompt, within template and occupation.
     """
     names = names_of(documents, study)
     for model in documents.models:
         texts = [text for text in documents.texts if text.model == model and not (text.empty or text.refused)]
-        texts_of = group_by(texts, attrgetter("instruction_id"))
-        for number in sorted(texts_of.keys() - {None, NO_INSTRUCTION}):
-            of_both = [text for text in texts if text.instruction_id in (number, NO_INSTRUCTION)]
+        texts_of = group_by(texts, attrgetter("debiasing_id"))
+        for number in sorted(texts_of.keys() - {None, NO_DEBIASING}):
+            of_both = [text for text in texts if text.debiasing_id in (number, NO_DEBIASING)]
             scope = {"model": model, "setting": "plain", "prompt_form": forms.get(model, "")}
             for word_list in _lists(documents, of_both, number, study, english, names[model]):
                 of_list = attributes(word_list, ("method", *BEYOND))
-                of_list |= {"instruction_id": number, "marked_for": MARKED_FOR[word_list.gender]}
+                of_list |= {"debiasing_id": number, "marked_for": MARKED_FOR[word_list.gender]}
                 words_shown = [marked for marked in word_list.words if not is_pronoun(marked.word)]
                 for rank, marked in enumerate(words_shown, start=1):
                     yield {**scope, **of_list, **replace(marked, rank=rank).row()}
@@ -52,10 +52,10 @@ def _lists(
     english: Mapping[str, int],
     names: Collection[str],
 ) -> list[WordList]:
-    """Hold one model's texts under an instruction against those without."""
-    compared, words = distinct(texts, attrgetter("instruction_id")), documents.tokens.words
-    # An occupation and its template have as many texts under the instruction as without it.
-    genders = ["female" if text.instruction_id == number else "male" for text in compared]
+    """Hold one model's texts under a debiasing prompt against those without."""
+    compared, words = distinct(texts, attrgetter("debiasing_id")), documents.tokens.words
+    # An occupation and its template have as many texts under the debiasing prompt as without it.
+    genders = ["female" if text.debiasing_id == number else "male" for text in compared]
     strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
     return word_lists(
         documents.counts_of(compared),
