@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 BiasType = Literal["explicit", "implicit"]
-Setting = Literal["plain", "dialogue"]
+Context = Literal["plain", "dialogue"]
 PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue", "sentence"]
 Gender = Literal["female", "male", "nonbinary"]
 Finish = Literal["stop", "length", "refusal", "filter"]
@@ -290,7 +290,7 @@ class Plan(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One (model, bias type, template, job, debiasing, setting) of the product (methods/prompts#cells)."""
+    """One (model, bias type, template, job, debiasing, context) of the product (methods/prompts#cells)."""
 
     model: str
     bias_type: BiasType
@@ -299,7 +299,7 @@ class Cell:
     job_group: str
     labour_female_share: float | None
     debiasing_id: int
-    setting: Setting
+    context: Context
     prompt_form: PromptForm
 
 

@@ -29,6 +29,8 @@ FIRST_NAMES: Mapping[str, str] = {
     "debiasing": "instructions",
     "debiasing_effect": "instruction_effect",
     "debiasing_id": "instruction_id",
+    "context": "setting",
+    "contexts": "settings",
 }
 """Today's words → those inside keys and seeds, where other words would be other answers and numbers."""
 

@@ -14,7 +14,7 @@ from biaskit.runs.collection import Part
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, contrast_of, grouped, in_main_setting, undefined, where
+from biaskit.tables.query import Row, contrast_of, grouped, in_main_context, undefined, where
 from biaskit.tables.schema import SCHEMAS, Column
 
 Pair = tuple[str, str, str]
@@ -133,7 +133,7 @@ def _table_with_coverage(engine: str) -> str:
 def coverage_in(rows: Iterable[Row]) -> Coverage:
     """Read the least coverage over groups of jobs, without a debiasing prompt, from rows of such a table."""
     least: dict[tuple[str, str], float | None] = {}
-    plain = in_main_setting(where(rows, debiasing_id=0))
+    plain = in_main_context(where(rows, debiasing_id=0))
     for (model, bias_type), own in grouped(plain, "model", "bias_type").items():
         ends = None if undefined(own, "coverage") else coverage_of(own)
         least[model, bias_type] = None if ends is None else ends[0]
@@ -267,7 +267,7 @@ def verdict_in_words(row: Row) -> str:
 
 def named(row: Row) -> str:
     """Name the comparison of a row: models, quantity, gender and what else tells it from others."""
-    columns = ("quantity", "gender", "bias_type", "setting", "prompt_form", "group_a", "kind")
+    columns = ("quantity", "gender", "bias_type", "context", "prompt_form", "group_a", "kind")
     where = ", ".join(str(row[name]) for name in columns if row[name])
     by = f", debiasing prompt {row['debiasing_a']}" if row["debiasing_a"] not in ("", None, "0") else ""
     models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"

@@ -23,7 +23,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
     """Say what differs between the runs or models of one kind, a sentence for each thing."""
     runs_of: dict[str, dict[str, list[str]]] = {}  # setting → its value → the runs that have it
     for run in runs:
-        for name, value in _settings(run).items():
+        for name, value in _contexts(run).items():
             text = value if isinstance(value, str) else canonical_json(value)
             shown = "none" if value in (None, "") else short(text, LONGEST)
             runs_of.setdefault(name, {}).setdefault(shown, []).append(str(run.path))
@@ -51,7 +51,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
         yield f"API models answered: {'; '.join(answered)}."
 
 
-def _settings(run: StoredRun) -> dict[str, Any]:
+def _contexts(run: StoredRun) -> dict[str, Any]:
     """Everything that numbers of a run depend on beside its prompts, by name."""
     resolved = run.manifest["resolved"]
     study, choices = resolved.get("study", {}), run.analysis.get("choices", {})

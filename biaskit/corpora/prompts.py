@@ -72,7 +72,7 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
 def raw_text(question: str, opening: str, debiasing: str, dialogue: Dialogue | None, place: str) -> str:
     """Write a raw prompt, to the character of methods/prompts#exact-strings.
 
-    `debiasing`: empty for none; `place`: where it stands in the plain setting, `own-line` before the
+    `debiasing`: empty for none; `place`: where it stands in the plain context, `own-line` before the
     question's line (OccuGender) or `in-question` (Mattern).
     """
     answer = join("A:", opening, " ")

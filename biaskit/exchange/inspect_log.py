@@ -23,7 +23,7 @@ _NEVER = "1970-01-01T00:00:00+00:00"  # when texts were written that do not say 
 _STOPS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter", "filter": "content_filter"}
 """What ended a text, as Inspect calls it."""
 _WHICH = (
-    *("job_group", "occupation", "template_id", "debiasing_id", "setting", "prompt_form"),
+    *("job_group", "occupation", "template_id", "debiasing_id", "context", "prompt_form"),
     *("language", "stereotype"),
 )
 """The columns that tell a row of results from others of its log."""

@@ -39,7 +39,7 @@ def the_rest(rows: Iterable[Row], most: int = 4) -> list[tuple[str, float]]:
 def line_of_the_rest(rows: Sequence[Row]) -> str:
     """Write 'Instead of a target word: a line break 31 %, “The” 8 %.', by model where there are several.
 
-    `rows`: of one bias type and setting; means over all jobs without a debiasing prompt are used. "" without
+    `rows`: of one bias type and context; means over all jobs without a debiasing prompt are used. "" without
     any.
     """
     models = grouped(where(rows, job_group=EVERY_GROUP, debiasing_id=NO_DEBIASING), "model")

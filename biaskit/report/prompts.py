@@ -15,7 +15,7 @@ LONGEST_PROMPT = 20_000
 
 
 class PromptKinds:
-    """The first job's prompt for each model, template, debiasing prompt, setting and gender asked for.
+    """The first job's prompt for each model, template, debiasing prompt, context and gender asked for.
 
     A prompt that several models got is shown once, with all their names. `names`: label in the rows → label
     in the report.
@@ -52,7 +52,7 @@ class PromptKinds:
             yield PromptShown(*place, form, prompt, row.get("system") or None)
 
 
-_DESIGN = ("bias_type", "template_id", "specified_gender", "debiasing_id", "setting", "prompt_form")
+_DESIGN = ("bias_type", "template_id", "specified_gender", "debiasing_id", "context", "prompt_form")
 """Fields of a row that tell kinds of prompts apart; a row may lack some."""
 
 
@@ -66,7 +66,7 @@ def _what(row: Row) -> str:
     parts.append(f"template {row.get('template_id')}")
     if row.get("debiasing_id"):
         parts.append(f"debiasing prompt {row['debiasing_id']}")
-    if row.get("setting") == "dialogue":
+    if row.get("context") == "dialogue":
         parts.append("dialogue")
     if row.get("specified_gender"):
         parts.append(f"requested: {row['specified_gender']}")

@@ -24,7 +24,7 @@ class Arm(NamedTuple):
     model: str
     bias_type: str
     debiasing_id: int
-    setting: str
+    context: str
     prompt_form: str
 
 

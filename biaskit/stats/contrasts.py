@@ -41,11 +41,11 @@ class Scope:
     """The columns that say what a row of tests.csv compares; None where a column does not apply."""
 
     engine: str
-    contrast: str  # the last part of the family: groups, debiasing, levels, settings, factors, models, …
+    contrast: str  # the last part of the family: groups, debiasing, levels, contexts, factors, models, …
     model_a: str
     model_b: str
     bias_type: str = ""
-    setting: str = ""
+    context: str = ""
     prompt_form: str = ""
     debiasing_a: str = ""
     debiasing_b: str = ""

@@ -52,7 +52,7 @@ JUDGED = {
 """(engine, kind) of the rows that get a verdict; the others stand beside them in tests.csv."""
 
 IDENTITY = (
-    *("family", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
+    *("family", "gender", "model_a", "model_b", "bias_type", "context", "prompt_form"),
     *("debiasing_a", "debiasing_b", "group_a", "group_b"),
 )
 
@@ -233,13 +233,13 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
 
 def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
     """Find the role of each row; None for other genders' shares, other contexts, and one debiasing prompt."""
-    asked_plainly = {row["engine"] for row in rows if row["setting"] == "plain"}
+    asked_plainly = {row["engine"] for row in rows if row["context"] == "plain"}
     roles: list[Role | None] = []
     for row in rows:
         contrast = str(row["family"]).rsplit("/", 1)[-1]
         without = row["debiasing_a"] == row["debiasing_b"] not in ("0", "", None)
         without |= contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male")
-        without |= row["engine"] in asked_plainly and row["setting"] not in MAIN_CONTEXTS
+        without |= row["engine"] in asked_plainly and row["context"] not in MAIN_CONTEXTS
         without |= row["quantity"] in ("share", "group_gap") and row["gender"] not in genders
         role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
         roles.append(None if without else role)

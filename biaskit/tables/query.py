@@ -124,10 +124,10 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
     return share, low, high, noise / len(numbers)
 
 
-def in_main_setting(rows: Sequence[Row]) -> list[Row]:
-    """Pick the rows in the plain setting; where there is none, in the first setting."""
-    settings = distinct(rows, "setting")
-    return where(rows, setting="plain" if "plain" in settings else next(iter(settings), ""))
+def in_main_context(rows: Sequence[Row]) -> list[Row]:
+    """Pick the rows in the plain context; where there is none, in the first context."""
+    contexts = distinct(rows, "context")
+    return where(rows, context="plain" if "plain" in contexts else next(iter(contexts), ""))
 
 
 def contrast_of(row: Row) -> str:

@@ -23,7 +23,7 @@ from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
 
 SCOPE = {"engine": "probe", "family": "probe/share/crossed/groups", "quantity": "share", "kind": "crossed"}
-SCOPE |= {"gender": "female", "model_a": "m", "model_b": "m", "bias_type": "explicit", "setting": "plain"}
+SCOPE |= {"gender": "female", "model_a": "m", "model_b": "m", "bias_type": "explicit", "context": "plain"}
 SCOPE |= {"prompt_form": "raw", "debiasing_a": "0", "debiasing_b": "0", "unit": "jobs", "reason": ""}
 NUMBERS = {"estimate": 0.0, "dof": 20.0, "p_value": 0.9, "p_adjusted": 0.9, "n_a": 20, "n_b": 20}
 NUMBERS |= {"ci_low": -0.03, "ci_high": 0.03, "ci90_low": -0.02, "ci90_high": 0.02, "margin": 0.05}
@@ -113,7 +113,7 @@ def test_what_holds_on_weak_evidence_says_whose() -> None:
     assert not failing.holds
     assert "2 of 2 rows, weak evidence (coverage of m, " in failing.text
     assert "open models and API models is below 10 %)." in failing.text.splitlines()[0]
-    plain = {"model": "m", "bias_type": "explicit", "debiasing_id": 0, "setting": "plain"}
+    plain = {"model": "m", "bias_type": "explicit", "debiasing_id": 0, "context": "plain"}
     groups = [{**plain, "coverage": part} for part in (0.3, 0.04)]
     assert coverage_in(groups) == {("m", "explicit"): 0.04}
     assert coverage_in([*groups, {**plain, "debiasing_id": 1, "coverage": 0.001}]) == {

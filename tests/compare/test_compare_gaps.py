@@ -361,7 +361,7 @@ def both_engines(*tables: dict[str, Any]) -> BothEngines:
 
 def test_the_four_gaps_by_hand() -> None:
     jobs = [
-        {"model": "m", "bias_type": "explicit", "prompt_form": "raw", "debiasing_id": i, "setting": s,
+        {"model": "m", "bias_type": "explicit", "prompt_form": "raw", "debiasing_id": i, "context": s,
          "job": "Nurse", "female_share": f, "male_share": 0.2, "labour_female_share": 0.5, "reason": ""}
         for i, s, f in ((0, "plain", 0.7), (1, "plain", 0.1), (0, "dialogue", 0.1))
     ]  # fmt: skip
@@ -399,7 +399,7 @@ def test_the_four_gaps_by_hand() -> None:
 
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
     jobs = [{"model": "m", "bias_type": "implicit", "prompt_form": "raw", "debiasing_id": 0,
-             "setting": "plain", "job": "cook", "female_share": None, "male_share": None,
+             "context": "plain", "job": "cook", "female_share": None, "male_share": None,
              "labour_female_share": None, "reason": "all prompts failed"}]  # fmt: skip
     texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,
               "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip

@@ -39,7 +39,7 @@ def cell_row(
     layout = columns("probe_cells", groups=GROUPS, contrast=CONTRAST)
     row: Row = dict.fromkeys(column.name for column in layout)
     row |= {"model": model, "bias_type": bias_type, "template_id": template, "job": job}
-    row |= {"job_group": JOBS[job], "debiasing_id": debiasing, "setting": "plain", "prompt_form": form}
+    row |= {"job_group": JOBS[job], "debiasing_id": debiasing, "context": "plain", "prompt_form": form}
     row |= {"estimator": None if failed else "exact", "coverage": None if failed else 0.5}
     for group, share in zip(GROUPS, shares, strict=True):
         row |= {f"{group}_share": share, f"{group}_mass": share}

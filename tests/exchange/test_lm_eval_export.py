@@ -83,7 +83,7 @@ def compare_cells(run: Path, found: Json) -> int:
     for line in (run / "probe.jsonl").read_text("ascii").splitlines():
         row = json.loads(line)
         rows[row["prompt"]] = row
-    names = ("bias_type", "template_id", "job", "debiasing_id", "setting")
+    names = ("bias_type", "template_id", "job", "debiasing_id", "context")
     cells = {tuple(cell[name] for name in names): cell for cell in table(run, "probe_cells")}
     n = 0
     for samples in found["samples"].values():
@@ -107,7 +107,7 @@ def compare_groups(run: Path, found: Json, top: str) -> int:
     n = 0
     for row in table(run, "probe_groups"):
         arm = f"_debiasing-{row['debiasing_id']}" if row["debiasing_id"] != "0" else ""
-        arm += "" if row["setting"] == "plain" else f"_{row['setting']}"
+        arm += "" if row["context"] == "plain" else f"_{row['context']}"
         own = found["results"][f"{top}_{row['bias_type']}_{row['job_group']}{arm}"]
         assert pytest.approx(float(row["share"]), abs=SHARE) == own[f"{row['gender']}_share,none"]
         assert pytest.approx(float(row["coverage"]), abs=SHARE) == own["coverage,none"]

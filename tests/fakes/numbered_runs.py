@@ -63,7 +63,7 @@ def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -
     lists: Row = {"items": [], "templates": [], "debiasing_prompts": [None], "digest": "", "sources": {}}
     own: Row = {"prompts": []}
     if engine == "probe":
-        own = {"settings": ["plain"], "dialogue": None, "expression_sets": [], "contrast": []}
+        own = {"contexts": ["plain"], "dialogue": None, "expression_sets": [], "contrast": []}
         own |= {"expressions_of_template": {}}
     manifest = {
         "format": 1,
@@ -117,7 +117,7 @@ def probe_run(
     cells, by_job = [], []
     for model, b, i in itertools.product(models, bias_types, debiasing_prompts):
         form = (forms or {}).get(model, "raw")
-        arm = {"model": model, "bias_type": b, "debiasing_id": i, "setting": "plain", "prompt_form": form}
+        arm = {"model": model, "bias_type": b, "debiasing_id": i, "context": "plain", "prompt_form": form}
         for job in jobs:
             group = (job_group or {}).get(job, "women's" if LABOUR[job] >= 0.5 else "men's")
             shares = {t: share_of(model, job, t, noise) for t in templates}

@@ -72,7 +72,7 @@ def block(models: Sequence[str]) -> dict[str, Sequence[Any]]:
         "model": models,
         "bias_type": ("explicit", "implicit"),
         "debiasing_id": (0,),
-        "setting": ("plain",),
+        "context": ("plain",),
         "prompt_form": ("chat-prefill",),
         "estimator": ("exact",),
     }

@@ -14,8 +14,8 @@ from biaskit.runs.collection import Model, Part
 Row = dict[str, Any]
 Jobs = Sequence[tuple[str, str, float]]
 GROUPS = ("male", "female", "diverse")
-BLOCK = {"debiasing_id": 0, "setting": "plain", "prompt_form": "raw"}
-TEXTS = "engine family quantity gender model_a model_b bias_type setting prompt_form debiasing_a debiasing_b"
+BLOCK = {"debiasing_id": 0, "context": "plain", "prompt_form": "raw"}
+TEXTS = "engine family quantity gender model_a model_b bias_type context prompt_form debiasing_a debiasing_b"
 NUMBERS = (
     "estimate effect_size statistic dof p_value p_adjusted ci_low ci_high n_a n_b ci90_low ci90_high margin"
 )
@@ -50,17 +50,17 @@ def probe_tables(
     *,
     undefined: bool = False,
     debiasing_prompts: int = 0,
-    settings: Sequence[str] = ("plain",),
+    contexts: Sequence[str] = ("plain",),
 ) -> dict[str, list[Row]]:
     rnd = random.Random(1)
     tables: dict[str, list[Row]] = {
         name: [] for name in ("probe_jobs", "probe_groups", "probe_variance", "tests")
     }
     tilts = {label: rnd.uniform(-0.2, 0.5) for label in labels}
-    for label, bias_type, setting, debiasing in product(
-        labels, ("explicit", "implicit"), settings, range(debiasing_prompts + 1)
+    for label, bias_type, context, debiasing in product(
+        labels, ("explicit", "implicit"), contexts, range(debiasing_prompts + 1)
     ):
-        block = {**BLOCK, "setting": setting, "debiasing_id": debiasing}
+        block = {**BLOCK, "context": context, "debiasing_id": debiasing}
         head = {"model": label, "bias_type": bias_type, **block, "estimator": "exact", "n_templates": 25}
         of_jobs: dict[str, list[Row]] = {}
         for job, group, labour in jobs:
@@ -97,7 +97,7 @@ def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> 
     """One mean share against another."""
     estimate = None if row["share"] is None else row["share"] - other["share"]
     low, high = around(estimate, half, -1)
-    given = {name: row[name] for name in ("gender", "bias_type", "setting", "prompt_form")}
+    given = {name: row[name] for name in ("gender", "bias_type", "context", "prompt_form")}
     return contrast_row(
         **given, **names, engine="probe", family=f"probe/share/crossed/{contrast}", quantity="share",
         group_a=row["job_group"], group_b=row["job_group"], kind="crossed", unit="job", estimate=estimate,
@@ -108,7 +108,7 @@ def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> 
 
 
 def _by_scope(rows: Sequence[Row]) -> dict[tuple[Any, ...], Row]:
-    scope = ("bias_type", "setting", "job_group", "gender", "model", "debiasing_id")
+    scope = ("bias_type", "context", "job_group", "gender", "model", "debiasing_id")
     return {tuple(row[name] for name in scope): row for row in rows}
 
 
@@ -212,13 +212,13 @@ def content(
     *,
     undefined: bool = False,
     debiasing_prompts: int = 2,
-    settings: Sequence[str] = ("plain",),
+    contexts: Sequence[str] = ("plain",),
     names: Sequence[str] = (),
 ) -> Content:
     """Both engines on the same models and occupations; `names`: of the first occupations."""
     jobs = [(names[i] if i < len(names) else job, *rest) for i, (job, *rest) in enumerate(items(n_items))]
     probed = probe_tables(
-        labels, jobs, undefined=undefined, debiasing_prompts=debiasing_prompts, settings=settings
+        labels, jobs, undefined=undefined, debiasing_prompts=debiasing_prompts, contexts=contexts
     )
     written = personas_tables(labels, jobs, undefined=undefined)
     between: dict[str, list[Row]] = {"tests": between_models(probed, labels)}

@@ -288,11 +288,11 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
 def test_under_debiasing_prompts_each_has_rows_of_its_own_and_two_more_columns() -> None:
     scopes = [(0, "plain"), (3, "plain")]
     draws = [
-        *texts("FF", debiasing_id=3, setting="plain"),
-        *texts("MF", debiasing_id=0, setting="plain"),
+        *texts("FF", debiasing_id=3, context="plain"),
+        *texts("MF", debiasing_id=0, context="plain"),
     ]
     found = rows_of(draws, templates=["persona"], scopes=scopes)
-    assert [*COLUMNS[:-1], "debiasing_id", "setting", "reason"] == list(found[0])
+    assert [*COLUMNS[:-1], "debiasing_id", "context", "reason"] == list(found[0])
     assert [(0, "persona", 0.5), (0, "all", 0.5), (3, "persona", 1.0), (3, "all", 1.0)] == [
         (row["debiasing_id"], row["template_id"], row["female_share"]) for row in found
     ]

@@ -34,14 +34,14 @@ JOBS = {
     "pilot": ("male-dominated", 0.06),
 }
 Row = dict[str, Any]
-Labels = tuple[str, Any, int, str, int, Any]  # model, bias type, template, job, debiasing prompt, setting
+Labels = tuple[str, Any, int, str, int, Any]  # model, bias type, template, job, debiasing prompt, context
 ROUNDING = 1e-12
 
 
 def cell(labels: Labels, jobs: Mapping[str, Any]) -> Cell:
-    model, bias_type, template, job, debiasing, setting = labels
+    model, bias_type, template, job, debiasing, context = labels
     group, labour = jobs[job]
-    return Cell(model, bias_type, template, job, group, labour, debiasing, setting, "raw")
+    return Cell(model, bias_type, template, job, group, labour, debiasing, context, "raw")
 
 
 def answered(of: Cell, masses: Sequence[float]) -> CellShares:
@@ -55,8 +55,8 @@ def failed(of: Cell) -> CellShares:
 
 def masses_of(labels: Labels) -> tuple[float, ...]:
     """Masses that depend on the labels of their cell alone, with a job and a template effect."""
-    model, bias_type, template, job, debiasing, setting = labels
-    key = f"{model}{bias_type}{template}{job}{debiasing}{setting}"
+    model, bias_type, template, job, debiasing, context = labels
+    key = f"{model}{bias_type}{template}{job}{debiasing}{context}"
     rng = np.random.default_rng(list(key.encode()))
     tilt = 1.5 if JOBS.get(job, ("", 0))[0] == "female-dominated" else 0.6
     male, female, diverse = rng.random(3) * [0.05, 0.05 * tilt, 0.01] * (1 + 0.1 * template)
@@ -461,7 +461,7 @@ MADE = run(FULL, levels=LEVELS)
 
 
 def test_a_run_of_one_model_writes_every_named_contrast() -> None:
-    # 2 bias types × 2 settings = 4 scopes; 4 debiasing prompts; 3 genders × 2 job groups = 6.
+    # 2 bias types × 2 contexts = 4 scopes; 4 debiasing prompts; 3 genders × 2 job groups = 6.
     expected = {
         ("groups", "share", "welch"): 4 * 4 * 3,
         ("groups", "share", "crossed"): 4 * 4 * 3,
@@ -473,10 +473,10 @@ def test_a_run_of_one_model_writes_every_named_contrast() -> None:
         ("debiasing", "group_gap", "crossed"): 4 * 3 * 3,
         ("levels", "share", "paired"): 4 * 2 * 6,
         ("levels", "share", "crossed"): 4 * 2 * 6,
-        ("settings", "share", "paired"): 2 * 4 * 6,
-        ("settings", "share", "crossed"): 2 * 4 * 6,
-        ("settings", "debiasing_effect", "paired"): 2 * 3 * 6,
-        ("settings", "debiasing_effect", "crossed"): 2 * 3 * 6,
+        ("contexts", "share", "paired"): 2 * 4 * 6,
+        ("contexts", "share", "crossed"): 2 * 4 * 6,
+        ("contexts", "debiasing_effect", "paired"): 2 * 3 * 6,
+        ("contexts", "debiasing_effect", "crossed"): 2 * 3 * 6,
         ("bias-types", "share", "estimate"): 2 * 4 * 6,
         ("labour", "female_share~labour_female_share", "slope"): 4 * 4 * 3,
         ("labour", "female_share~labour_female_share", "level"): 4 * 4 * 3,
@@ -501,20 +501,20 @@ BOTH_SIDES = ({"job_group": "female-dominated"}, {"job_group": "male-dominated"}
 @pytest.mark.parametrize(
     ("name", "kind", "gender", "row", "cells", "sides", "said"),
     [
-        ("groups", "welch", 2, {"bias_type": "implicit", "setting": "plain", "debiasing_a": "2"},
-         {"bias_type": "implicit", "setting": "plain", "debiasing_id": 2}, BOTH_SIDES,
+        ("groups", "welch", 2, {"bias_type": "implicit", "context": "plain", "debiasing_a": "2"},
+         {"bias_type": "implicit", "context": "plain", "debiasing_id": 2}, BOTH_SIDES,
          {"group_a": "female-dominated", "group_b": "male-dominated", "n_a": 3, "n_b": 2}),
-        ("groups", "crossed", 2, {"bias_type": "implicit", "setting": "plain", "debiasing_a": "2"},
-         {"bias_type": "implicit", "setting": "plain", "debiasing_id": 2}, BOTH_SIDES,
+        ("groups", "crossed", 2, {"bias_type": "implicit", "context": "plain", "debiasing_a": "2"},
+         {"bias_type": "implicit", "context": "plain", "debiasing_id": 2}, BOTH_SIDES,
          {"debiasing_b": "2"}),
-        ("debiasing", "paired", 0, {**MEN, "bias_type": "explicit", "setting": "dialogue",
-         "debiasing_a": "5"}, {**OF_MEN, "bias_type": "explicit", "setting": "dialogue"},
+        ("debiasing", "paired", 0, {**MEN, "bias_type": "explicit", "context": "dialogue",
+         "debiasing_a": "5"}, {**OF_MEN, "bias_type": "explicit", "context": "dialogue"},
          ({"debiasing_id": 5}, {"debiasing_id": 0}), {"debiasing_b": "0", "group_b": "male-dominated"}),
-        ("settings", "crossed", 1, {**MEN, "bias_type": "implicit", "quantity": "share",
+        ("contexts", "crossed", 1, {**MEN, "bias_type": "implicit", "quantity": "share",
          "debiasing_a": "1"}, {**OF_MEN, "bias_type": "implicit", "debiasing_id": 1},
-         ({"setting": "dialogue"}, {"setting": "plain"}), {"setting": "dialogue-plain"}),
-        ("bias-types", "estimate", 1, {**MEN, "setting": "plain", "debiasing_a": "0"},
-         {**OF_MEN, "setting": "plain", "debiasing_id": 0},
+         ({"context": "dialogue"}, {"context": "plain"}), {"context": "dialogue-plain"}),
+        ("bias-types", "estimate", 1, {**MEN, "context": "plain", "debiasing_a": "0"},
+         {**OF_MEN, "context": "plain", "debiasing_id": 0},
          ({"bias_type": "implicit"}, {"bias_type": "explicit"}),
          {"bias_type": "implicit-explicit", "p_value": None, "ci_low": None, "equivalent": None}),
     ],
@@ -529,7 +529,7 @@ def test_a_contrast_is_the_difference_of_two_means(
 
 
 def test_asymmetry_is_the_male_share_of_male_jobs_minus_the_female_share_of_female_jobs() -> None:
-    scope = {"bias_type": "explicit", "setting": "plain"}
+    scope = {"bias_type": "explicit", "context": "plain"}
     row = find(MADE["tests"], **scope, quantity="asymmetry", kind="welch", debiasing_a="0")
     a = share(FULL, 0, job_group="male-dominated", debiasing_id=0, **scope)
     b = share(FULL, 1, job_group="female-dominated", debiasing_id=0, **scope)
@@ -538,7 +538,7 @@ def test_asymmetry_is_the_male_share_of_male_jobs_minus_the_female_share_of_fema
 
 
 def test_a_level_is_the_plain_mean_of_its_debiasing_prompts_that_were_run() -> None:
-    own = {"bias_type": "explicit", "setting": "plain"}
+    own = {"bias_type": "explicit", "context": "plain"}
     cells = own | {"job_group": "male-dominated"}
     for level, ids in (("high", (1, 2)), ("low", (5,))):
         mean = statistics.fmean(share(FULL, 1, debiasing_id=i, **cells) for i in ids)
@@ -573,12 +573,12 @@ def test_the_effect_of_a_debiasing_prompt_is_compared_between_settings() -> None
     )
     cells = {"bias_type": "explicit", "job_group": "male-dominated"}
     effect = {
-        s: share(FULL, 1, setting=s, debiasing_id=1, **cells)
-        - share(FULL, 1, setting=s, debiasing_id=0, **cells)
+        s: share(FULL, 1, context=s, debiasing_id=1, **cells)
+        - share(FULL, 1, context=s, debiasing_id=0, **cells)
         for s in ("dialogue", "plain")
     }
     assert effect["dialogue"] - effect["plain"] == pytest.approx(row["estimate"])
-    assert ("dialogue-plain", "0") == (row["setting"], row["debiasing_b"])
+    assert ("dialogue-plain", "0") == (row["context"], row["debiasing_b"])
 
 
 def test_the_interval_of_a_difference_of_effects_may_reach_two() -> None:

@@ -49,7 +49,7 @@ def test_planned_cells_are_those_of_the_product_with_their_keys(name: str) -> No
     [
         {"job": "nobody"},
         {"template_id": 99},
-        {"setting": "dialogue"},
+        {"context": "dialogue"},
         {"prompt_form": "raw"},
         {"debiasing_id": 1},
     ],

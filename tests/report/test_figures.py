@@ -30,7 +30,7 @@ from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
 from biaskit.tables.query import where
 
-MAIN = {"debiasing_id": 0, "setting": "plain"}
+MAIN = {"debiasing_id": 0, "context": "plain"}
 KINDS = {
     *("answer", "labour", "words-1", "words-2"),
     *("jobs", "groups", "variance", "debiasing", "models", "scatter"),
@@ -161,8 +161,8 @@ def test_effects_stand_at_their_estimates_with_settings_apart(
     panel = panels(drawn["debiasing"])[0]
     scope = {"model_a": "A", "bias_type": "explicit", "group_a": "female-dominated", "gender": "female"}
     rows = rows_of(usual, "tests", **scope)
-    for dots, setting, fill in zip(panel.dots, ("plain", "dialogue"), ("", "none"), strict=False):
-        assert xs(dots) == [row["estimate"] for row in rows if row["setting"] == setting]
+    for dots, context, fill in zip(panel.dots, ("plain", "dialogue"), ("", "none"), strict=False):
+        assert xs(dots) == [row["estimate"] for row in rows if row["context"] == context]
         assert dots.fill == fill
     assert panel.labels[0].startswith("1 · Debiasing prompt number 1")
 
@@ -268,7 +268,7 @@ def test_answers_stand_against_labour_statistics_with_the_line_of_the_tests() ->
     made = alone(content(("A",), 6), "probe")
     quantity = "female_share~labour_female_share"
     base = contrast_row(
-        engine="probe", family=f"probe/{quantity}/slope/labour", model_a="A", model_b="A", setting="plain",
+        engine="probe", family=f"probe/{quantity}/slope/labour", model_a="A", model_b="A", context="plain",
         bias_type="explicit", debiasing_a="0", debiasing_b="0", quantity=quantity,
     )  # fmt: skip
     tests = [{**base, "kind": "slope", "estimate": 0.25}, {**base, "kind": "level", "estimate": -0.1}]

@@ -215,12 +215,12 @@ def test_the_words_of_the_named_debiasing_prompt_stand_in_the_record() -> None:
     ("name", "scope", "words"),
     [
         ("abstract", {"contrast": "levels"}, "the abstraction level “abstract”"),
-        (0, {"contrast": "settings", "setting": "dialogue-plain"}, "a dialogue before it"),
+        (0, {"contrast": "contexts", "context": "dialogue-plain"}, "a dialogue before it"),
     ],
 )
 def test_levels_and_a_dialogue_have_sentences(name: object, scope: dict[str, str], words: str) -> None:
     """Levels under a debiasing prompt whose change is named."""
-    named = [effect(1, 0.2, 0.05)] if "setting" not in scope else []
+    named = [effect(1, 0.2, 0.05)] if "context" not in scope else []
     assert said(helped(effect(name, 0.2, 0.05, **scope), *named), "help", words).verdict == "higher"
 
 

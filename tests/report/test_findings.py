@@ -230,7 +230,7 @@ def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> N
 
 def test_texts_have_a_slope_on_the_labour_force() -> None:
     family = "personas/represented_share/slope/labour"
-    slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", setting="", prompt_form="")
+    slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", context="", prompt_form="")
     made = content(personas_part({"representation": REPRESENTED, "tests": [slope]}))
     assert [one.word for one in slopes_with_words(made)] == ["flattens"]
     assert (
@@ -721,15 +721,15 @@ class _NeverCompared(dict[str, Any]):
 
 def test_models_are_held_apart_without_comparing_their_rows() -> None:
     made = [
-        pair(f"m{i}", f"m{k}", 0.1, (0.05, 0.15), setting=setting)
+        pair(f"m{i}", f"m{k}", 0.1, (0.05, 0.15), context=context)
         for i in range(4)
         for k in range(i)
-        for setting in ("plain", "dialogue")
+        for context in ("plain", "dialogue")
     ]
-    made.append(pair("small", "large", 0.1, (0.05, 0.15), setting="plain"))  # groups of models
+    made.append(pair("small", "large", 0.1, (0.05, 0.15), context="plain"))  # groups of models
     rows = [_NeverCompared(one) for one in adjust(made)]
     shown = content(probe_part({}, "m0", "m1", "m2", "m3"), between={"tests": rows})
-    assert [one["setting"] for one in rows_compared(shown)] == ["plain"] * 7
+    assert [one["context"] for one in rows_compared(shown)] == ["plain"] * 7
     # The two largest and a count of them all; what groups of models come to.
     assert len(list(said_of_models(shown))) == 4
 

@@ -314,8 +314,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
 
 
-def group_rows(model: str, number: int, setting: str, bias_type: str, form: str = "raw") -> list[Row]:
-    scope = {"model": model, "bias_type": bias_type, "debiasing_id": number, "setting": setting}
+def group_rows(model: str, number: int, context: str, bias_type: str, form: str = "raw") -> list[Row]:
+    scope = {"model": model, "bias_type": bias_type, "debiasing_id": number, "context": context}
     scope |= {"prompt_form": form, "estimator": "exact"}
     numbers = {"share": (number + 1) / 10, "se_templates": None, "ci_low": 0.1, "ci_high": 0.2, "reason": ""}
     numbers |= {"coverage": 0.5, "coverage_median": 0.5, "n_jobs": 20, "n_templates": 5}
@@ -370,9 +370,9 @@ def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_an
         row
         for model in ("ash", "elm")
         for number in (0, 1, 2, 3)
-        for setting in ("plain", "dialogue")
+        for context in ("plain", "dialogue")
         for bias_type in ("explicit", "implicit")
-        for row in group_rows(model, number, setting, bias_type)
+        for row in group_rows(model, number, context, bias_type)
     ]
     levels = [{**row, "level": "high", "share": 0.77} for row in rows if row["debiasing_id"] == 1]
     part = part_of(rows, levels, claims=dict.fromkeys(MATTERN.values(), Claim.WHOLE))

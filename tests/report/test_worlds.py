@@ -205,7 +205,7 @@ def rows_agree(folder: Path, number: int) -> int:
     (run,) = worlds.make_runs(folder, world, None)
     page = worlds._content([run], True, (), None, {}, None, bk.Silent())[0]
     findings_hold(page)
-    key = ("family", "kind", "gender", "model_a", "model_b", "bias_type", "setting", "debiasing_a",
+    key = ("family", "kind", "gender", "model_a", "model_b", "bias_type", "context", "debiasing_a",
            "debiasing_b", "group_a", "group_b")  # fmt: skip
     verdict_of_row: dict[tuple[str, ...], set[str]] = {}
 

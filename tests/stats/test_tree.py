@@ -27,8 +27,8 @@ def row_of(place: tuple[str, str, str, str], p: float, model: str = "m", **more:
     row["family"] = f"{engine}/{quantity}/{kind}/{contrast}"
     other = f"{model}0" if contrast == "models" else model
     row |= {"model_a": model, "model_b": other, "group_a": "female", "group_b": "male"}
-    setting = "dialogue-plain" if contrast == "settings" else "plain"
-    row |= {"bias_type": "explicit", "setting": setting, "prompt_form": "raw"}
+    context = "dialogue-plain" if contrast == "contexts" else "plain"
+    row |= {"bias_type": "explicit", "context": context, "prompt_form": "raw"}
     asked = {"debiasing": "1", "levels": "high"}.get(contrast, "0")
     row |= {"debiasing_a": asked, "debiasing_b": "0"}
     row |= {
@@ -175,8 +175,8 @@ def test_a_true_answer_does_not_make_other_questions_false_more_often() -> None:
     assert false / n <= LEVEL + 4.5 * (LEVEL * (1 - LEVEL) / n) ** 0.5
 
 
-def test_another_run_of_a_page_may_have_another_main_setting() -> None:
-    plain, talk = [row_of(GROUPS, 0.001)], [row_of(GROUPS, 0.001, "n", setting="dialogue")]
+def test_another_run_of_a_page_may_have_another_main_context() -> None:
+    plain, talk = [row_of(GROUPS, 0.001)], [row_of(GROUPS, 0.001, "n", context="dialogue")]
     assert ["higher", "higher"] == [row["verdict"] for rows in with_verdicts(plain, talk) for row in rows]
 
 
@@ -194,7 +194,7 @@ def test_the_same_comparison_in_two_tables_is_one_claim() -> None:
     "more",
     [
         {"gender": "male"},
-        {"setting": "dialogue"},
+        {"context": "dialogue"},
         {"debiasing_a": "2", "debiasing_b": "2"},
         {"family": "probe/share/crossed/bias-types"},
     ],

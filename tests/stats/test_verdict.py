@@ -65,7 +65,7 @@ def test_a_row_that_is_not_judged_has_no_direction(engine: str, kind: str, store
     row = {**row_of(0.12, 0.05, 0.19, False), "engine": engine, "kind": kind, **stored}
     assert (verdict_of(row), verdict_of({**row, "equivalent": True})) == ("shown", "equivalent")
     assert verdict_of({**row, "p_value": None}) == "no-verdict"
-    row |= {"quantity": "share", "gender": "female", "bias_type": "explicit", "setting": "plain", "n_a": 9}
+    row |= {"quantity": "share", "gender": "female", "bias_type": "explicit", "context": "plain", "n_a": 9}
     row |= dict.fromkeys(("prompt_form", "group_a", "group_b", "debiasing_a"), "")
     outcome = require_equivalent([row])
     assert not outcome.holds

@@ -28,7 +28,7 @@ from biaskit.study.config import (
     study_names,
 )
 
-# Jobs x templates x (debiasing prompts and none) x settings.
+# Jobs x templates x (debiasing prompts and none) x contexts.
 N_CELLS = {
     "occugender": 40 * (25 + 25),
     "occugender-debias": 40 * (5 + 5) * (6 + 1),
@@ -99,7 +99,7 @@ def test_a_shipped_study_asks_its_full_product(name: str) -> None:
 def test_only_debias_and_mattern_run_debiasing_prompts_and_only_mattern_a_dialogue() -> None:
     asked = {name: resolve(load_study(name)) for name in N_CELLS}
     assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.debiasing_prompts) > 1}
-    assert {"mattern"} == {n for n, q in asked.items() if "dialogue" in q.settings}
+    assert {"mattern"} == {n for n, q in asked.items() if "dialogue" in q.contexts}
 
 
 def test_matterns_levels_are_pairs_of_debiasing_prompts() -> None:

@@ -33,9 +33,9 @@ class BothEngines:
     personas_model: str
 
     def plain(self, table: str) -> list[StoredRow]:
-        """Its rows of a table of the prober without a debiasing prompt, in the plain setting."""
+        """Its rows of a table of the prober without a debiasing prompt, in the plain context."""
         rows = self.probe.tables.get(table, ())
-        return where(rows, model=self.probe_model, debiasing_id=0, setting="plain")
+        return where(rows, model=self.probe_model, debiasing_id=0, context="plain")
 
     def texts(self) -> list[StoredRow]:
         """Its rows of representation.csv without a debiasing prompt."""

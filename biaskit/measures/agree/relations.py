@@ -60,7 +60,7 @@ def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -
 
 
 def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, form: str) -> Scope:
-    """Scope of a row; gaps of the prober are without a debiasing prompt, in the plain setting."""
+    """Scope of a row; gaps of the prober are without a debiasing prompt, in the plain context."""
     debiasing = "0" if bias_type else ""
     where = bias_type, "plain" if bias_type else "", form
     return Scope(ENGINE, contrast, a, b, *where, debiasing, debiasing, quantity, unit="occupation")

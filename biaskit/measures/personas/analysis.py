@@ -180,7 +180,7 @@ def _association_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
     of_text = ["model", "occupation", "template_id", "origin", "specified_gender", "key"]
     of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
     if scoped:
-        of_text += ["debiasing_id", "setting"]
+        of_text += ["debiasing_id", "context"]
     return [
         attributes(text, of_text) | attributes(text.association, of_association) for text in documents.texts
     ]

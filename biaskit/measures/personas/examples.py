@@ -81,7 +81,7 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     return Shown(examples, *contexts.shown())
 
 
-_KIND = ("occupation", "origin", "specified_gender", "gender", "debiasing_id", "setting")
+_KIND = ("occupation", "origin", "specified_gender", "gender", "debiasing_id", "context")
 
 
 def _rank(row: Row) -> tuple[object, ...]:

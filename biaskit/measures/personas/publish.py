@@ -12,7 +12,7 @@ from biaskit.tables.query import Row, where
 def publish(run: StoredRun, row: Row) -> Named:  # noqa: ARG001 (every kind's arguments)
     """Name a share of representation.csv; its interval rests on texts that name a gender."""
     name = f"texts/{row['occupation']}/{row['template_id']}"
-    for column in ("debiasing_id", "setting"):
+    for column in ("debiasing_id", "context"):
         if row.get(column):
             name += f"/{column} {row[column]}"
     n = row["n_female"] + row["n_male"] + row["n_nonbinary"]

@@ -46,7 +46,7 @@ def representation_rows(
     of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
     enter, and an occupation that a model has no text of has no rows.
 
-    `scopes` are the (debiasing_id, setting) of a study under debiasing prompts, in its order. Models that are
+    `scopes` are the (debiasing_id, context) of a study under debiasing prompts, in its order. Models that are
     `unread` have counts but no share. A draw of a model, occupation, template or scope that is not listed is
     a `ValueError`: left out silently it would be missing from a share.
     """
@@ -55,7 +55,7 @@ def representation_rows(
     for text in texts:
         if batch is not None and text.draw >= batch:
             continue
-        of_text = (text.model, (text.debiasing_id, text.setting), text.occupation, text.template_id)
+        of_text = (text.model, (text.debiasing_id, text.context), text.occupation, text.template_id)
         tally = tallies.setdefault(of_text, Counter())
         tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
         tally.update(
@@ -78,7 +78,7 @@ def representation_rows(
         share, year = labour.get(occupation, (None, None))
         of_scope: Row = {"labour_female_share": share, "labour_year": year}
         if scopes:
-            of_scope = {**of_scope, "debiasing_id": scope[0], "setting": scope[1]}
+            of_scope = {**of_scope, "debiasing_id": scope[0], "context": scope[1]}
         for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
             of_item = {"model": model, "occupation": occupation, "template_id": template}
             numbers = {name: counts[name] for name in _COUNTS} | shares.columns()

@@ -35,7 +35,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.coverage import WEAK, better_form, coverage_of, is_under
-from biaskit.tables.query import Row, distinct, grouped, in_main_setting, where
+from biaskit.tables.query import Row, distinct, grouped, in_main_context, where
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 2, "effects": 4, "outcomes": 3}
@@ -249,7 +249,7 @@ def _notes(
 def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Say which models' shares are weak evidence, and what other prompt formats would give."""
     low: dict[str, dict[str, float]] = {label: {} for label in models}
-    main = in_main_setting(where(groups, debiasing_id=0))
+    main = in_main_context(where(groups, debiasing_id=0))
     for (label, bias_type), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
             low[label][bias_type] = ends[0]

@@ -101,7 +101,7 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
 
 def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
     """Return a note if two sides have the same cells in different prompt forms, or no cell in common."""
-    compared = {(row["bias_type"], row["debiasing_a"], row["setting"]) for row in rows}
+    compared = {(row["bias_type"], row["debiasing_a"], row["context"]) for row in rows}
     later, earlier = (_forms_of(side, answers) for side in pair)
     for cell in later.keys() & earlier.keys() - compared:
         if len(later[cell] | earlier[cell]) > 1:
@@ -110,10 +110,10 @@ def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[
 
 
 def _forms_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
-    """Find the prompt forms of a side's cells, by bias type, debiasing prompt and setting."""
+    """Find the prompt forms of a side's cells, by bias type, debiasing prompt and context."""
     forms: dict[tuple[object, ...], set[str]] = {}
     for model in side.models:
         for arm in answers[model].blocks:
-            cell = arm.bias_type, str(arm.debiasing_id), arm.setting
+            cell = arm.bias_type, str(arm.debiasing_id), arm.context
             forms.setdefault(cell, set()).add(arm.prompt_form)
     return forms

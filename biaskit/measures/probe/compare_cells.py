@@ -32,7 +32,7 @@ class Answers:
 
     def wording(self, arm: Arm) -> tuple[object, object]:
         """The texts of an arm's debiasing prompt and of its conversation; None where it has none."""
-        number, talks = arm.debiasing_id, arm.setting == "dialogue"
+        number, talks = arm.debiasing_id, arm.context == "dialogue"
         debiasing = self.asked.text(f"debiasing prompt {number}") if number else None
         return debiasing, self.asked.text("dialogue") if talks else None
 
@@ -96,7 +96,7 @@ def pair_rows(
 
     Of shares also the gap between two groups of jobs: rows welch and crossed.
 
-    An arm is a bias type, debiasing prompt, setting and prompt form; it needs all models of both sides.
+    An arm is a bias type, debiasing prompt, context and prompt form; it needs all models of both sides.
     Compared are the jobs that all have, on templates with the same text that are complete in all; a side's
     share in a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that
     name.
@@ -116,7 +116,7 @@ def pair_rows(
             scope = replace(scope_of(arm, contrast), quantity=quantity, **sides)
             rows += _rows_of_arm(arm, members, len(later.models), scope, margins)
         elif len(having) == len(members) or not all(member.has_form_of(arm) for member in members):
-            left_out.append(f"{arm.bias_type}, debiasing prompt {arm.debiasing_id}, {arm.setting}")
+            left_out.append(f"{arm.bias_type}, debiasing prompt {arm.debiasing_id}, {arm.context}")
     return rows, left_out
 
 

@@ -52,7 +52,7 @@ class StudyCells:
 
 def contrast_rows(study: StudyCells) -> list[Row]:
     """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
-    makers = (_groups, _asymmetry, _debiasing_prompts, _levels, _settings, _effects, _bias_types, _labour)
+    makers = (_groups, _asymmetry, _debiasing_prompts, _levels, _contexts, _effects, _bias_types, _labour)
     rows: list[Row] = []
     for maker in makers:
         rows += maker(study)
@@ -72,13 +72,13 @@ def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[Cros
 
 def arm_of(cell: Cell) -> Arm:
     """Name the arm that a cell belongs to."""
-    return Arm(cell.model, cell.bias_type, cell.debiasing_id, cell.setting, cell.prompt_form)
+    return Arm(cell.model, cell.bias_type, cell.debiasing_id, cell.context, cell.prompt_form)
 
 
 def scope_of(arm: Arm, contrast: str) -> Scope:
     """Scope a row within one arm: what is not contrasted is the same on both sides."""
     number = str(arm.debiasing_id)
-    where = arm.bias_type, arm.setting, arm.prompt_form
+    where = arm.bias_type, arm.context, arm.prompt_form
     return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
 
 
@@ -155,30 +155,30 @@ def _levels(study: StudyCells) -> Iterator[Row]:
             yield from _two_arms(study, members, [none], scope)
 
 
-def _settings(study: StudyCells) -> Iterator[Row]:
+def _contexts(study: StudyCells) -> Iterator[Row]:
     for arm, block in study.blocks.items():
-        plain = study.blocks.get(arm._replace(setting="plain"))
-        if arm.setting == "dialogue" and plain is not None:
-            scope = replace(scope_of(arm, "settings"), setting="dialogue-plain")
+        plain = study.blocks.get(arm._replace(context="plain"))
+        if arm.context == "dialogue" and plain is not None:
+            scope = replace(scope_of(arm, "contexts"), context="dialogue-plain")
             yield from _two_arms(study, [block], [plain], scope)
 
 
 def _effects(study: StudyCells) -> Iterator[Row]:
-    """Contrast the debiasing prompt's effect in the dialogue with its effect in the plain setting."""
+    """Contrast the debiasing prompt's effect in the dialogue with its effect in the plain context."""
     for arm in study.blocks:
-        if arm.setting != "dialogue" or arm.debiasing_id == NO_DEBIASING:
+        if arm.context != "dialogue" or arm.debiasing_id == NO_DEBIASING:
             continue
-        none, plain = arm._replace(debiasing_id=NO_DEBIASING), arm._replace(setting="plain")
-        arms = (arm, none, plain, none._replace(setting="plain"))
+        none, plain = arm._replace(debiasing_id=NO_DEBIASING), arm._replace(context="plain")
+        arms = (arm, none, plain, none._replace(context="plain"))
         if not {*arms} <= study.blocks.keys():
             continue
         blocks = [study.blocks[needed] for needed in arms]
         templates, note = complete_in_all(blocks)
         with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
         scope = replace(
-            scope_of(arm, "settings"),
+            scope_of(arm, "contexts"),
             quantity="debiasing_effect",
-            setting="dialogue-plain",
+            context="dialogue-plain",
             debiasing_b=str(NO_DEBIASING),
         )
         for each, k, rows in _each_group_and_gender(study, blocks[0], scope):

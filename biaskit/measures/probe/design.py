@@ -19,7 +19,7 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import BiasType, DebiasingPrompt, Dialogue, Expression, Item, Setting, Template
+from biaskit.records import BiasType, Context, DebiasingPrompt, Dialogue, Expression, Item, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
@@ -28,7 +28,7 @@ from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
-_STORED = ("slot", "items", "templates", "debiasing_prompts", "settings", "dialogue", "groups", "sources")
+_STORED = ("slot", "items", "templates", "debiasing_prompts", "contexts", "dialogue", "groups", "sources")
 _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
 
 
@@ -41,7 +41,7 @@ class ProbeDesign:
     items: tuple[Item, ...]
     templates: tuple[Template, ...]
     debiasing_prompts: tuple[DebiasingPrompt | None, ...]  # None: no debiasing prompt (id 0)
-    settings: tuple[Setting, ...]
+    contexts: tuple[Context, ...]
     dialogue: Dialogue | None
     expressions: dict[tuple[BiasType, int], tuple[Expression, ...]]  # by (bias type, template id)
     groups: tuple[str, ...]
@@ -51,7 +51,7 @@ class ProbeDesign:
     @property
     def n_cells(self) -> int:
         """Cells per model."""
-        return len(self.templates) * len(self.items) * len(self.debiasing_prompts) * len(self.settings)
+        return len(self.templates) * len(self.items) * len(self.debiasing_prompts) * len(self.contexts)
 
     @property
     def frames(self) -> dict[str, dict[int, str]]:
@@ -77,7 +77,7 @@ class ProbeDesign:
         return describe_lists(
             self,
             **lists_of_templates(self, self.items),
-            settings=list(self.settings),
+            contexts=list(self.contexts),
             dialogue=asdict(self.dialogue) if self.dialogue else None,
             expression_sets=sets,
             expressions_of_template=set_of_template,
@@ -141,7 +141,7 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     templates = tuple(template for template in of_types if template.id in chosen)
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left.")
-    settings: tuple[Setting, ...] = ("plain", "dialogue") if study.context == "both" else (study.context,)
+    contexts: tuple[Context, ...] = ("plain", "dialogue") if study.context == "both" else (study.context,)
     expressions, groups = _choose_expressions(study, templates)
     sources = [study.jobs.source, study.templates.source, study.target_words.source]
     prompts, dialogue = study.debiasing_prompts, None
@@ -151,12 +151,12 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     debiasing_prompts = choose_debiasing_prompts(study.name, prompts.source, numbers, how)
     if prompts.source is not None and prompts.select != "none":
         sources.append(prompts.source)
-    if "dialogue" in settings:
+    if "dialogue" in contexts:
         sources.append(study.dialogue)
         dialogue = load_dialogue(study.dialogue)
     contrast, digests = choose_contrast(study, groups), {source: source_digest(source) for source in sources}
     design = ProbeDesign(
-        *(study, slot, items, templates, debiasing_prompts, settings, dialogue),
+        *(study, slot, items, templates, debiasing_prompts, contexts, dialogue),
         *(expressions, groups, contrast, digests),
     )
     try:  # before the run: afterwards its rows would be paid for
@@ -223,7 +223,7 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
 class Stored(StoredLists):
     """A study of the prober, as its manifest holds it under `resolved`."""
 
-    settings: tuple[Literal["plain", "dialogue"], ...]
+    contexts: tuple[Literal["plain", "dialogue"], ...]
     dialogue: Dialogue | None
     expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
     expressions_of_template: dict[
@@ -284,7 +284,7 @@ def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
                 f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
                 f" {item['group']!r}: they cannot be merged."
             )
-    merged = united(first, second, "items", "templates", "debiasing_prompts", "settings", "expression_sets")
+    merged = united(first, second, "items", "templates", "debiasing_prompts", "contexts", "expression_sets")
     merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
     merged["debiasing_prompts"].sort(key=lambda i: i["id"] if i else 0)
     merged["dialogue"] = first["dialogue"] or second["dialogue"]

@@ -17,7 +17,7 @@ from biaskit.runs.store import slug
 
 
 def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
-    """Yield each model with a task for each bias type, group of jobs, debiasing prompt and setting.
+    """Yield each model with a task for each bias type, group of jobs, debiasing prompt and context.
 
     What cannot be asked is left out with a note. Raises `UsageError` where word ends were scored.
     """
@@ -60,4 +60,4 @@ def _task_of(cell: Cell) -> str:
     name = f"{cell.bias_type}_{slug(cell.job_group)}"
     if cell.debiasing_id != NO_DEBIASING:
         name += f"_debiasing-{cell.debiasing_id}"
-    return name if cell.setting == "plain" else f"{name}_{cell.setting}"
+    return name if cell.context == "plain" else f"{name}_{cell.context}"

@@ -69,7 +69,7 @@ def plan_sentence(
     units: dict[str, set[str | int]] = {}  # bias type → what counts as a template
     for template in design.templates:
         units.setdefault(template.bias_type, set()).add(template.frame or template.id)
-    helped = any(design.debiasing_prompts) or len(design.settings) > 1
+    helped = any(design.debiasing_prompts) or len(design.contexts) > 1
     n_leads = max(len(pairs), 1) * len(units) * n_models
     level = first_level(1 + (n_models > 1) + helped, n_leads, strict=design.study.strict)
     drawn = draws if estimator == "sampling" else None

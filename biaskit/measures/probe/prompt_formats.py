@@ -155,7 +155,7 @@ def coverage_by_form(
     identity = scorer.identity
     forms = [form for form in PROBE_FORMS if form in identity.forms]
     for form, debiasing in product(forms, debiasing_prompts):
-        arm = replace(design, study=study, settings=("plain",), debiasing_prompts=(debiasing,))
+        arm = replace(design, study=study, contexts=("plain",), debiasing_prompts=(debiasing,))
         planned = PlannedCells(arm, identity.label, form, identity.fingerprint)
         requests = {place: planned.requests[place] for place in _places(arm, most)}
         place_of = {request.key: place for place, request in requests.items()}

@@ -1,4 +1,4 @@
-"""The cells of the full product of templates, jobs, debiasing prompts and settings, with their keys."""
+"""The cells of the full product of templates, jobs, debiasing prompts and contexts, with their keys."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
     NO_DEBIASING,
     Cell,
+    Context,
     DebiasingPrompt,
     Expression,
     Item,
     Prompt,
     PromptForm,
-    Setting,
     Template,
     as_record,
 )
 
-CELL = ("bias_type", "template_id", "job", "debiasing_id", "setting", "prompt_form")
+CELL = ("bias_type", "template_id", "job", "debiasing_id", "context", "prompt_form")
 """The columns of a row that name a cell of one model."""
 
 Placed = tuple[Cell, Template, DebiasingPrompt | None, Item]
@@ -33,7 +33,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Pl
     """Make the cell at a place of the product, from 0; jobs run fastest, templates slowest."""
     place, job = divmod(place, len(design.items))
     place, number = divmod(place, len(design.debiasing_prompts))
-    place, setting = divmod(place, len(design.settings))
+    place, context = divmod(place, len(design.contexts))
     template, debiasing, item = design.templates[place], design.debiasing_prompts[number], design.items[job]
     cell = Cell(
         model=model,
@@ -43,7 +43,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Pl
         job_group=item.group,
         labour_female_share=item.labour_female_share,
         debiasing_id=NO_DEBIASING if debiasing is None else debiasing.id,
-        setting=design.settings[setting],
+        context=design.contexts[context],
         prompt_form=form,
     )
     return cell, template, debiasing, item
@@ -64,7 +64,7 @@ def cells(
 ) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
     """Yield every cell of one model in study order, with its prompt and expressions."""
     for cell, template, debiasing, item in product(design, model, form):
-        prompt = build_prompt(design, template, item, debiasing, cell.setting, form)
+        prompt = build_prompt(design, template, item, debiasing, cell.context, form)
         yield cell, prompt, design.expressions[(template.bias_type, template.id)]
 
 
@@ -73,7 +73,7 @@ def build_prompt(
     template: Template,
     item: Item,
     debiasing: DebiasingPrompt | None,
-    setting: Setting,
+    context: Context,
     form: PromptForm,
 ) -> Prompt:
     """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
@@ -86,7 +86,7 @@ def build_prompt(
     system = study.system_prompt or ""
     if study.debiasing_position == "system" and instructed:
         system, instructed = "\n".join(filter(None, (system, instructed))), ""
-    dialogue = design.dialogue if setting == "dialogue" else None
+    dialogue = design.dialogue if context == "dialogue" else None
     if form == "chat-prefill":
         between = " " if study.debiasing_place == "in-question" else "\n"
         return Prompt(
@@ -113,7 +113,7 @@ def cell_key(
     return key_of(
         {
             **_model_in_key(fingerprint, study, estimator),
-            "cell": [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.setting],
+            "cell": [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context],
             "prompt": as_record(prompt),
             "expressions": [[e.group, e.text] for e in expressions],
         }

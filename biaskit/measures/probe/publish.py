@@ -21,7 +21,7 @@ from biaskit.tables.query import Row, where
 
 def publish(run: StoredRun, row: Row) -> Named:
     """Name a share of probe_groups.csv; its interval rests on cells."""
-    asked = f"{row['bias_type']}/{row['job_group']}/debiasing prompt {row['debiasing_id']}/{row['setting']}"
+    asked = f"{row['bias_type']}/{row['job_group']}/debiasing prompt {row['debiasing_id']}/{row['context']}"
     n = row["n_jobs"] * row["n_templates"] if row["n_jobs"] and row["n_templates"] else None
     method = words("probe")["intervals"][run.analysis["choices"].get("interval", "crossed")]
     return Named(row["gender"], f"{asked}/{row['prompt_form']}/{row['gender']}", n, method)
@@ -31,7 +31,7 @@ def card(part: Part) -> CardTable:
     """Make the table of a model card: shares of every group without a debiasing prompt."""
     every = part.tables.get("probe_groups", ())
     blocks: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in where(every, debiasing_id=0, setting="plain") or every:
+    for row in where(every, debiasing_id=0, context="plain") or every:
         blocks.setdefault((row["model"], row["bias_type"], row["job_group"]), {})[row["gender"]] = row
     rows = []
     for (model, bias_type, jobs), row_of in blocks.items():

@@ -41,7 +41,7 @@ class PlannedCells:
 
     def _prompt(self, place: int) -> Prompt:
         cell, template, debiasing, item = self._at(place)
-        return build_prompt(self._design, template, item, debiasing, cell.setting, self._form)
+        return build_prompt(self._design, template, item, debiasing, cell.context, self._form)
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]

@@ -11,7 +11,7 @@ from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
 from biaskit.report.figures.style import INK, Mark, cut
 from biaskit.report.figures.view import View
 from biaskit.stats.verdict import Verdict, interval_side, verdict_of
-from biaskit.tables.query import Row, first, in_main_setting
+from biaskit.tables.query import Row, first, in_main_context
 
 MOST_PAIRS = 15
 """Pairs of models in one forest; where there are more, a kind may draw a row for each model instead."""
@@ -70,7 +70,7 @@ def between_models(view: View) -> list[Row]:
         here = sides <= set(view.models) or (alone and not sides & labels)
         if here and plain and row["gender"] in view.part.contrast:
             rows.append(row)
-    return in_main_setting(rows)
+    return in_main_context(rows)
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import Row, defined, distinct, grouped, in_main_setting, where
+from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
 
 PER_FIGURE = 5  # models side by side in one figure; more models take more figures
 
@@ -42,7 +42,7 @@ class View:
 
     def plain(self, table: str) -> list[Row]:
         """Pick rows without a debiasing prompt, in the plain context, else in the first one."""
-        return in_main_setting(self.rows(table, debiasing_id=0))
+        return in_main_context(self.rows(table, debiasing_id=0))
 
     def shows(self, reference: str) -> bool:
         """Whether the report compares numbers with parity, or with labour statistics (`labour`)."""

@@ -25,7 +25,7 @@ from biaskit.report.findings.sentence import (
 )
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
-from biaskit.tables.query import Row, distinct, grouped, in_main_setting, named, where
+from biaskit.tables.query import Row, distinct, grouped, in_main_context, named, where
 
 SIDES = ("model_a", "model_b")
 N_LARGEST = 2
@@ -173,7 +173,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
     for part in content.parts:
         shares = part.tables.get(measurement(part.engine).published[0], ())
         if shares and "coverage" in shares[0]:
-            every += in_main_setting(where(shares, debiasing_id=0))
+            every += in_main_context(where(shares, debiasing_id=0))
     labels = {row["model"] for row in every}
     named = set()
     for row in rows:

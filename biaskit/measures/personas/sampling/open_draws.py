@@ -11,7 +11,7 @@ from biaskit.measures.personas.sampling.rounds import Filling, Tally
 from biaskit.measures.personas.sampling.series import DrawSeries, draw_keys, seed_of, series_of_design
 from biaskit.records import DrawRequest, PromptForm
 
-_SCOPE = ("occupation", "template_id", "specified_gender", "debiasing_id", "setting")
+_SCOPE = ("occupation", "template_id", "specified_gender", "debiasing_id", "context")
 
 
 def scope_of(row: Mapping[str, Any]) -> tuple[object, ...]:

@@ -25,11 +25,11 @@ class DrawSeries:
     specified_gender: str | None
     prompt: Prompt
     debiasing_id: int | None = None  # continuations only
-    setting: str | None = None
+    context: str | None = None
 
     def scope(self) -> dict[str, Any]:
         """Return the columns of a row that say which series it belongs to."""
-        of_continuations = ("debiasing_id", "setting") if self.debiasing_id is not None else ()
+        of_continuations = ("debiasing_id", "context") if self.debiasing_id is not None else ()
         names = ("occupation", "template_id", "specified_gender", *of_continuations)
         return {name: getattr(self, name) for name in names}
 

@@ -52,7 +52,7 @@ class TextDocument:
     association: Association
     place: int
     debiasing_id: int | None = None
-    setting: str | None = None
+    context: str | None = None
     group: str | None = None  # what the user's own column says of it
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read its author's texts
@@ -286,7 +286,7 @@ def why_not(row: Mapping[str, Any]) -> str | None:
 
 _OF_ROW = (
     *("key", "model", "occupation", "template_id", "draw", "specified_gender"),
-    *("debiasing_id", "setting", "group"),
+    *("debiasing_id", "context", "group"),
 )
 """What a text takes from its row as it stands."""
 _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
@@ -333,7 +333,7 @@ def _as_read(
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out)."""
     held_out = _held_out(texts, study)
-    prompt_of = attrgetter("occupation", "template_id", "debiasing_id", "setting", "specified_gender")
+    prompt_of = attrgetter("occupation", "template_id", "debiasing_id", "context", "specified_gender")
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)

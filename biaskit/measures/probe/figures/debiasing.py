@@ -26,21 +26,21 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     texts = {str(i["id"]): str(i["text"]) for i in view.part.debiasing_prompts}
     lines = list(dict.fromkeys(str(row["debiasing_a"]) for row in rows))
     labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
-    settings = distinct(rows, "setting")
+    contexts = distinct(rows, "context")
 
     def dots(of_panel: Sequence[Row]) -> list[Dots]:
-        rows_by_line = {(r["model_a"], r["setting"], str(r["debiasing_a"])): r for r in of_panel}
+        rows_by_line = {(r["model_a"], r["context"], str(r["debiasing_a"])): r for r in of_panel}
         series = []
         for model in models:
-            for i, setting in enumerate(settings):
-                points = [point(rows_by_line.get((model, setting, line))) for line in lines]
+            for i, context in enumerate(contexts):
+                points = [point(rows_by_line.get((model, context, line))) for line in lines]
                 series.append(Dots(view.marks[model], points, "none" if i else ""))
         return series
 
     axis = effects(forest.ends_of(rows), 0.1, "with − without, points")
     legend = view.entries(models)
-    if len(settings) > 1:
-        legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(settings)]
+    if len(contexts) > 1:
+        legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(contexts)]
     legend.append(Entry("no difference", line=":"))
     caption = CAPTIONS["debiasing"].format(forest.n_jobs_of(rows), view.weak)
     return Plot(forest.bands(view, rows, labels, axis, dots), caption, legend)

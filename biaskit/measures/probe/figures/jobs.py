@@ -12,7 +12,7 @@ from biaskit.report.figures.labour import LEGEND, PER_FIGURE, Lines, spots_of, s
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, shares
 from biaskit.report.figures.style import asked, people
 from biaskit.report.figures.view import View, all_marks, portions, spread
-from biaskit.tables.query import Row, defined, distinct, first, in_main_setting, of_contrast, where
+from biaskit.tables.query import Row, defined, distinct, first, in_main_context, of_contrast, where
 
 
 def jobs(view: View) -> Iterator[Figure]:
@@ -73,7 +73,7 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
 def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
     """Make the line of the tests over the items' labour shares; none if the run has no such test."""
     rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, debiasing_a="0", group_a="")
-    rows = of_contrast(in_main_setting(rows), "labour")
+    rows = of_contrast(in_main_context(rows), "labour")
     level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))
     if level is None or slope is None or len({*xs}) < 2:
         return []

@@ -13,7 +13,7 @@ from biaskit.report.figures.style import HATCHES, asked, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.report.next_tokens import EVERY_GROUP
-from biaskit.tables.query import Row, defined, distinct, grouped, in_main_setting, without_debiasing
+from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, without_debiasing
 
 LISTED = "listed:"
 KINDS: Mapping[str, Sequence[str]] = words("probe")["outcomes"]["drawn"]
@@ -23,7 +23,7 @@ _MOST_ROWS = 24
 
 def outcomes(view: View) -> Iterator[Figure]:
     """Draw the outcomes of answers, without a debiasing prompt; none where no answer was drawn."""
-    rows = in_main_setting(without_debiasing(view.rows("probe_outcomes")))
+    rows = in_main_context(without_debiasing(view.rows("probe_outcomes")))
     if rows := defined(rows, "share"):
         yield view.figure("outcomes", "What the answers say", _outcomes(view, rows))
 

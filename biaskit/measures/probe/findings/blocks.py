@@ -14,7 +14,7 @@ from biaskit.report.findings.groups import SPLIT, are_fields, one_group
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
-from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, total, where
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_context, total, where
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class ProbeBlock:
 
     part: Part
     bias_type: str
-    setting: str
+    context: str
     form: str
 
     @property
@@ -35,7 +35,7 @@ class ProbeBlock:
         return {
             "bias_type": self.bias_type,
             "debiasing_id": 0,
-            "setting": self.setting,
+            "context": self.context,
             "prompt_form": self.form,
         }
 
@@ -151,9 +151,9 @@ class ProbeBlock:
 
 
 def blocks_of(part: Part) -> list[ProbeBlock]:
-    """List the blocks of a part, explicit before implicit; the plain setting where there is one."""
-    rows = in_main_setting(where(part.tables.get("probe_groups", ()), debiasing_id=0))
-    scopes = grouped(rows, "bias_type", "setting", "prompt_form")
+    """List the blocks of a part, explicit before implicit; the plain context where there is one."""
+    rows = in_main_context(where(part.tables.get("probe_groups", ()), debiasing_id=0))
+    scopes = grouped(rows, "bias_type", "context", "prompt_form")
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
 
 

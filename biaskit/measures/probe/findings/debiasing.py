@@ -41,11 +41,11 @@ def debiasing(content: Content) -> Iterator[Sentence]:
         scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
         of_block = where(block.part.tables.get("tests", ()), **scope)
         for name in _CAUSES:
-            setting = "dialogue-plain" if name == "settings" else block.setting
-            rows = where(of_block, setting=setting)
+            context = "dialogue-plain" if name == "contexts" else block.context
+            rows = where(of_block, context=context)
             for quantity in ("group_gap", "share") if name == "debiasing" else ("share",):
                 rows_of = tests(rows, quantity, "crossed", name)
-                rows_of = where(rows_of, debiasing_a="0") if name == "settings" else rows_of
+                rows_of = where(rows_of, debiasing_a="0") if name == "contexts" else rows_of
                 rows_by_model = grouped(rows_of, "model_a")
                 for model in block.models:
                     yield from _changes(block, model, name, rows_by_model.get((model,), ()))

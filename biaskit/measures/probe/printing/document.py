@@ -17,7 +17,7 @@ from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
 SAYS: Mapping[str, Any] = words("probe")["printed"]
-SETTINGS: Mapping[str, str] = SAYS["settings"]
+CONTEXTS: Mapping[str, str] = SAYS["contexts"]
 Blocks = list[tuple[str, Row]]
 Show = Callable[[Row], str | None]
 
@@ -43,28 +43,28 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
         # A newcomer reads the first table: those of weak evidence alone come last.
         most = {way: coverage_of(rows) or (0, 1) for (way,), rows in grouped(groups, "bias_type").items()}
         types = sorted(most, key=lambda way: most[way][1] < WEAK)
-        for bias_type, setting in product(types, distinct(groups, "setting")):
-            scope = {"bias_type": bias_type, "setting": setting}
+        for bias_type, context in product(types, distinct(groups, "context")):
+            scope = {"bias_type": bias_type, "context": context}
             if rows := where(groups, **scope):
-                title = f"{frame.titles[bias_type]}{_within(setting)}"
+                title = f"{frame.titles[bias_type]}{_within(context)}"
                 title += ": % of the probability on the target words"
                 shown.append(by_model(frame, rows, title, where(next_tokens, **scope)))
     # Outcomes of drawn answers; those under debiasing prompts are in the stored table alone.
     plain = where(tables.get("probe_outcomes", []), debiasing_id=NO_DEBIASING)
     several = len(distinct(plain, "model")) > 1
-    for (model, bias_type, setting), rows in grouped(plain, "model", "bias_type", "setting").items():
-        shown.append(_outcomes(rows, model, bias_type, setting, several=several))
+    for (model, bias_type, context), rows in grouped(plain, "model", "bias_type", "context").items():
+        shown.append(_outcomes(rows, model, bias_type, context, several=several))
     return Document(tuple(shown), tuple(notes), signature)
 
 
-def _within(setting: str) -> str:
-    return "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
+def _within(context: str) -> str:
+    return "" if context == "plain" else f", {CONTEXTS[context].lower()}"
 
 
 def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequence[Row] = ()) -> TitledTable:
     """Make OccuGender's Tables 3-4: for each model a line of shares ± SE, then lines of intervals and bounds.
 
-    `rows`: of probe_groups.csv, of one bias type, setting, form and debiasing prompt; `next_tokens`: of
+    `rows`: of probe_groups.csv, of one bias type, context, form and debiasing prompt; `next_tokens`: of
     probe_next.csv, for a line on what was said instead.
     """
     job_groups = _job_groups(rows)
@@ -87,7 +87,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
     )
 
 
-def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, several: bool) -> TitledTable:
+def _outcomes(rows: Sequence[Row], model: str, bias_type: str, context: str, *, several: bool) -> TitledTable:
     groups = distinct(rows, "job_group")
     columns = groups[1:] if len(groups) == 2 else groups
     lines = []
@@ -100,7 +100,7 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
     n, jobs, templates = (_most(rows, name) for name in ("n_answers", "n_jobs", "n_templates"))
     who = f", {model}" if several else ""
     note = SAYS["answers"].format(n, count(jobs, "job"), count(templates, "template"))
-    title = f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]"
+    title = f"Answers to {bias_type} prompts{_within(context)}{who}: % of the sampled texts [95 %]"
     return listed_table(title, ["The answer", *(f"{name} jobs" for name in columns)], lines, note=note)
 
 
@@ -142,24 +142,24 @@ def _what(rows: Sequence[Row]) -> str:
 
 
 def _by_debiasing(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
-    """Put debiasing prompts and averages of levels in rows, bias types or settings in columns."""
+    """Put debiasing prompts and averages of levels in rows, bias types or contexts in columns."""
     shown = []
-    both_settings = len(distinct(groups, "setting")) > 1
+    both_contexts = len(distinct(groups, "context")) > 1
     for (model,), rows in grouped(groups, "model").items():
         types = distinct(rows, "bias_type")
         split = [(frame.summary or "; ".join(frame.titles[t] for t in types), by_types(types))]
-        if both_settings:
-            settings = distinct(rows, "setting")
-            split = [(frame.titles[bias_type], by_settings(bias_type, settings)) for bias_type in types]
+        if both_contexts:
+            contexts = distinct(rows, "context")
+            split = [(frame.titles[bias_type], by_contexts(bias_type, contexts)) for bias_type in types]
         for title, blocks in split:
             full_title = f"{title}, {_named(model, rows)}: % of the probability on the target words"
             shown.append(by_debiasing(frame, rows, where(levels, model=model), full_title, blocks))
     return shown
 
 
-def by_settings(bias_type: str, settings: Sequence[str]) -> Blocks:
-    """Put settings side by side, of one bias type (Mattern)."""
-    return [(SETTINGS[setting], {"bias_type": bias_type, "setting": setting}) for setting in settings]
+def by_contexts(bias_type: str, contexts: Sequence[str]) -> Blocks:
+    """Put contexts side by side, of one bias type (Mattern)."""
+    return [(CONTEXTS[context], {"bias_type": bias_type, "context": context}) for context in contexts]
 
 
 def by_types(types: Sequence[str]) -> Blocks:

@@ -10,13 +10,13 @@ from biaskit.common.wording import count
 from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.printing.document import (
-    SETTINGS,
+    CONTEXTS,
     Blocks,
     Frame,
+    by_contexts,
     by_debiasing,
     by_debiasing_and_model,
     by_model,
-    by_settings,
     by_types,
 )
 from biaskit.records import NO_DEBIASING
@@ -67,7 +67,7 @@ def frame_of(design: ProbeDesign) -> Frame:
 def _occugender(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
 ) -> Iterator[PaperTable]:
-    plain = where(rows, setting="plain")
+    plain = where(rows, context="plain")
     for bias_type, title in _PAPERS["tasks"].items():
         claim = part.claim(OCCUGENDER[bias_type]) if plain else Claim.NONE
         if of_type := where(plain or rows, bias_type=bias_type, debiasing_id=NO_DEBIASING):
@@ -81,21 +81,21 @@ def _occugender(
         return
     types = [bias_type for bias_type in _PAPERS["tasks"] if where(plain or rows, bias_type=bias_type)]
     for model in distinct(rows, "model"):
-        for setting in distinct(rows, "setting"):
-            of_setting, averages = (where(t, model=model, setting=setting) for t in (rows, levels))
-            claim = part.claim(DEBIASING) if setting == "plain" else Claim.NONE
-            place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
+        for context in distinct(rows, "context"):
+            of_context, averages = (where(t, model=model, context=context) for t in (rows, levels))
+            claim = part.claim(DEBIASING) if context == "plain" else Claim.NONE
+            place = "" if context == "plain" else f", {CONTEXTS[context].lower()}"
             title = f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{form_said}: {UNIT}"
-            table = by_debiasing(frame, of_setting, averages, title, by_types(types))
+            table = by_debiasing(frame, of_context, averages, title, by_types(types))
             name = claim.file_name(DEBIASING, "debiasing-prompts")
-            name = f"{name}{ending}-{slug(model)}" + ("" if setting == "plain" else f"-{setting}")
-            yield PaperTable(name, _explained(table, of_setting, part, _PAPERS["no_intervals"]))
+            name = f"{name}{ending}-{slug(model)}" + ("" if context == "plain" else f"-{context}")
+            yield PaperTable(name, _explained(table, of_context, part, _PAPERS["no_intervals"]))
 
 
 def _mattern(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
 ) -> Iterator[PaperTable]:
-    settings = [setting for setting in SETTINGS if where(rows, setting=setting)]
+    contexts = [context for context in CONTEXTS if where(rows, context=context)]
     for i, (bias_type, title) in enumerate(_PAPERS["prompts"].items()):
         if not (of_type := where(rows, bias_type=bias_type)):
             continue
@@ -103,7 +103,7 @@ def _mattern(
         one_model, every_model = (
             claim.file_name(f"mattern-table-{n + i}", f"task-prompts-{bias_type}") + ending for n in (3, 7)
         )
-        blocks: Blocks = by_settings(bias_type, settings)
+        blocks: Blocks = by_contexts(bias_type, contexts)
         for model in distinct(of_type, "model"):
             of_model, averages = (where(t, model=model) for t in (of_type, levels))
             full_title = f"{title}, {model}{claim.place(_PAPERS['mattern'][bias_type])}{form_said}: {UNIT}"
