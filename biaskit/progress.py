@@ -13,7 +13,7 @@ from pathlib import Path
 
 from biaskit.common.foreign import visible
 from biaskit.common.wording import first_words
-from biaskit.records import PromptForm
+from biaskit.records import PromptFormat
 
 BETWEEN_LINES_S = 10
 FIRST_SIGN_S = 1.0
@@ -27,7 +27,7 @@ class ModelPlan:
 
     run: Path
     label: str
-    form: PromptForm
+    prompt_format: PromptFormat
     n_cells: int
     n_stored: int
     n_batches: int
@@ -192,7 +192,7 @@ def plan_line(plan: ModelPlan) -> str:
         new = f", at most {plan.new_tokens:,} new ones" if plan.unit == "texts" else ""
         line += f"; {draws}{tokens}{new}, {_cost(plan)}, {_time(plan)}"
     how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
-    return f"{line}; prompt format {plan.form}{how}."
+    return f"{line}; prompt format {plan.prompt_format}{how}."
 
 
 def _span(least: int, most: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 
 BiasType = Literal["explicit", "implicit"]
 Context = Literal["plain", "dialogue"]
-PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue", "sentence"]
+PromptFormat = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue", "sentence"]
 Gender = Literal["female", "male", "nonbinary"]
 Finish = Literal["stop", "length", "refusal", "filter"]
 Tuning = Literal["base", "instruct", "unknown"]
@@ -20,7 +20,7 @@ TEMPLATE_DATE = "2024-07-26"
 OWN_SYSTEM = "own_system_prompt"
 """In a model's details: how the system prompt begins that its chat template writes where none is given."""
 THOUGHT_TOKENS = 2_000  # that a model which thinks gets before its answer
-PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+PROBE_FORMATS: tuple[PromptFormat, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""
 
 ANSWERED_SEPARATOR = " | "  # between the model's name and the server's fingerprint in `answered_by`
@@ -117,10 +117,10 @@ class ExpressionSet:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is put to a model, before its chat template, if any, is applied (methods/prompts#prompt-forms)."""
+    """What is put to a model, before any chat template is applied (methods/prompts#prompt-formats)."""
 
-    text: str  # the whole prompt; in chat forms the last user turn
-    form: PromptForm = "raw"
+    text: str  # the whole prompt; in chat formats the last user turn
+    prompt_format: PromptFormat = "raw"
     system: str | None = None  # must reach the system role, or the model is refused
     preamble: str | None = None  # there too where the template has one, else above the first user turn
     turns: tuple[Turn, ...] = ()  # before the last one
@@ -264,7 +264,7 @@ class ModelIdentity:
     fingerprint: str  # weights, tokenizer and dtype of a local model
     tuning: Tuning
     where: Where
-    forms: tuple[PromptForm, ...]  # the prompt forms it can take
+    formats: tuple[PromptFormat, ...]  # the prompt formats it can take
     takes_system: bool
     details: Mapping[str, str]  # architecture, revision, digests, dtype, device: for the manifest
     found: Mapping[str, Any] | None = None  # what was measured of an API's endpoint, for the manifest
@@ -300,7 +300,7 @@ class Cell:
     labour_female_share: float | None
     debiasing_id: int
     context: Context
-    prompt_form: PromptForm
+    prompt_format: PromptFormat
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ FIRST_NAMES: Mapping[str, str] = {
     "debiasing_id": "instruction_id",
     "context": "setting",
     "contexts": "settings",
+    "prompt_format": "form",
 }
 """Today's words → those inside keys and seeds, where other words would be other answers and numbers."""
 

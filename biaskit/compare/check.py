@@ -267,7 +267,7 @@ def verdict_in_words(row: Row) -> str:
 
 def named(row: Row) -> str:
     """Name the comparison of a row: models, quantity, gender and what else tells it from others."""
-    columns = ("quantity", "gender", "bias_type", "context", "prompt_form", "group_a", "kind")
+    columns = ("quantity", "gender", "bias_type", "context", "prompt_format", "group_a", "kind")
     where = ", ".join(str(row[name]) for name in columns if row[name])
     by = f", debiasing prompt {row['debiasing_a']}" if row["debiasing_a"] not in ("", None, "0") else ""
     models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"

@@ -71,7 +71,7 @@ class Comparison:
                 )
         self.tables.notes += group_notes(self.groups, models)
         pairs = (*model_pairs(labels), *pairs_of_groups(self.groups, models))
-        rows, notes = rows_of_pairs(pairs, test, {model.label: model.prompt_form for model in models})
+        rows, notes = rows_of_pairs(pairs, test, {model.label: model.prompt_format for model in models})
         self.tables.rows["tests"] += rows
         self.tables.notes += notes
 

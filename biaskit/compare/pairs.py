@@ -40,7 +40,7 @@ class PairNote:
     """Why two sides, or their scores, have no test: the cause, and the sentence that says so."""
 
     cause: Literal["gender groups", "prompt formats", "prompts", "no common cell"]
-    text: str = ""  # empty for prompt forms, on which all pairs share one sentence (`say_apart`)
+    text: str = ""  # empty for prompt formats, on which all pairs share one sentence (`say_apart`)
 
 
 PairTests = tuple[Sequence[Row], Sequence[PairNote]]
@@ -48,16 +48,16 @@ PairTests = tuple[Sequence[Row], Sequence[PairNote]]
 
 
 def rows_of_pairs(
-    pairs: Iterable[SidePair], test: Callable[[SidePair], PairTests], forms: Mapping[str, str]
+    pairs: Iterable[SidePair], test: Callable[[SidePair], PairTests], formats: Mapping[str, str]
 ) -> tuple[list[Row], list[str]]:
-    """Make the rows of every pair, and say which have none. `forms`: model → its prompt form."""
+    """Make the rows of every pair, and say which have none. `formats`: model → its prompt format."""
     rows: list[Row] = []
     notes: list[PairNote] = []
     for pair in pairs:
         rows_of_pair, notes_of_pair = test(pair)
         rows += rows_of_pair
         notes += notes_of_pair
-    return rows, say_apart(notes, forms)
+    return rows, say_apart(notes, formats)
 
 
 def nothing_common(pair: SidePair) -> PairNote:
@@ -66,14 +66,16 @@ def nothing_common(pair: SidePair) -> PairNote:
     return PairNote("no common cell", text)
 
 
-def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
-    """Say which pairs have no test, in one sentence where prompt forms differ. `forms`: model → its form."""
+def say_apart(notes: Sequence[PairNote], formats: Mapping[str, str]) -> list[str]:
+    """Say which pairs have no test, in one sentence where formats differ. `formats`: model → its format."""
     sentences = [note.text for note in notes if note.text]
     if len(sentences) < len(notes):
         models_of: dict[str, list[str]] = {}
-        for model, form in forms.items():
-            models_of.setdefault(form or "no prompt", []).append(model)
-        listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
+        for model, prompt_format in formats.items():
+            models_of.setdefault(prompt_format or "no prompt", []).append(model)
+        listed = "; ".join(
+            f"{prompt_format}: {', '.join(models)}" for prompt_format, models in models_of.items()
+        )
         sentences.append(
             f"The models have different prompt formats ({listed}): there is no test between two formats."
             " Use one for all, with --prompt-format."

@@ -34,9 +34,9 @@ class PromptTexts:
             self._templates[place] = [texts, sorted([str(group), str(text)] for group, text in expressions)]
         return self._templates[place]
 
-    def prompt(self, template: str, form: str, *, with_gender: bool) -> object:
-        """A prompt of the generation engine in a form; `with_gender`: also its text for a named gender."""
-        texts = self._entries.get(f"{template}, {form}", self._entries.get(f"template {template}"))
+    def prompt(self, template: str, prompt_format: str, *, with_gender: bool) -> object:
+        """A prompt of the generation engine in a format; `with_gender`: also its text for a named gender."""
+        texts = self._entries.get(f"{template}, {prompt_format}", self._entries.get(f"template {template}"))
         if isinstance(texts, Sequence) and not isinstance(texts, str) and texts:
             return list(texts) if with_gender else texts[0]
         return texts

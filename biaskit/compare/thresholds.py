@@ -16,7 +16,7 @@ from biaskit.tables.quantities import QUANTITIES
 
 _ROLES = [role for spec in specs().values() for role in spec.get("roles", ())]
 CONTRASTS = tuple(dict.fromkeys(role["contrast"] for role in _ROLES))
-WHERE = ("quantity", "engine", "gender", "bias_type", "context", "prompt_form", "group_a", "group_b")
+WHERE = ("quantity", "engine", "gender", "bias_type", "context", "prompt_format", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
@@ -48,7 +48,7 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     gender: str | None = None
     bias_type: str | None = None
     context: str | None = None
-    prompt_form: str | None = None
+    prompt_format: str | None = None
     group_a: str | None = None
     group_b: str | None = None
 

@@ -16,7 +16,7 @@ from biaskit.records import GENDERS, Dialogue, Item
 class _Prompt(ListEntry):
     name: Label
     open: str
-    form: Literal["chat", "completion"] = "chat"
+    prompt_format: Literal["chat", "completion"] = "chat"
     wording: str | None = None
     specified: str | None = None
     female: str = "woman"
@@ -29,10 +29,10 @@ _PROMPTS = SourceLayout("prompts", "prompt", _Prompt, ("occupation_slot", "gende
 
 @dataclass(frozen=True, slots=True)
 class PersonaPrompt:
-    """One prompt of the generation engine in one form: without and with a gender in it."""
+    """One prompt of the generation engine in one format: without and with a gender in it."""
 
     name: str
-    form: str  # chat or completion
+    prompt_format: str  # chat or completion
     wording: str | None  # paper, released; None: of any
     open: str
     specified: str | None
@@ -61,9 +61,9 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
                 raise CorpusError(f"{where}: {key} has no {wanted}: {text[:60]!r}. Write it in.")
         if gender_slot in entry.open:
             raise CorpusError(f"{where}: open names a gender ({gender_slot}); move it to specified.")
-        what = (entry.name, entry.form, entry.wording)
+        what = (entry.name, entry.prompt_format, entry.wording)
         if what in prompts:
-            raise CorpusError(f"{where}: the prompt {entry.name!r} ({entry.form}) is listed twice.")
+            raise CorpusError(f"{where}: the prompt {entry.name!r} ({entry.prompt_format}) is listed twice.")
         genders = tuple((gender, str(getattr(entry, gender))) for gender in GENDERS)
         prompts[what] = PersonaPrompt(*what, entry.open, entry.specified, genders, slot, gender_slot)
     return tuple(prompts.values())

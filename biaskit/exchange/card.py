@@ -75,8 +75,8 @@ def _about(part: Part, model: Model) -> str:
     about = [f"study {part.study}"]
     if model.estimator:
         about.append(f"{model.estimator} estimator")
-    if model.prompt_form:
-        about.append(f"{model.prompt_form} prompts")
+    if model.prompt_format:
+        about.append(f"{model.prompt_format} prompts")
     if model.fingerprint:
         about.append(f"fingerprint {model.fingerprint[:12]}")
     about += [f"{words} {model.details[key]}" for key, words in PUBLISHED.items() if key in model.details]

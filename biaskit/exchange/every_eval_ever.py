@@ -88,7 +88,7 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
         "max_score": 1.0,
     }
     study = f"biaskit {run.manifest['study']}"
-    about = _texts({"estimator": model.estimator or "texts", "prompt_form": model.prompt_form})
+    about = _texts({"estimator": model.estimator or "texts", "prompt_format": model.prompt_format})
     details = {"score": result.share, "details": _texts(result.beside), "uncertainty": uncertainty}
     return {
         "evaluation_result_id": name,

@@ -23,7 +23,7 @@ _NEVER = "1970-01-01T00:00:00+00:00"  # when texts were written that do not say 
 _STOPS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter", "filter": "content_filter"}
 """What ended a text, as Inspect calls it."""
 _WHICH = (
-    *("job_group", "occupation", "template_id", "debiasing_id", "context", "prompt_form"),
+    *("job_group", "occupation", "template_id", "debiasing_id", "context", "prompt_format"),
     *("language", "stereotype"),
 )
 """The columns that tell a row of results from others of its log."""
@@ -53,7 +53,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
     stamps = [row.get("answered_at") for rows, _ in samples for row in rows]
     times = sorted(map(str, filter(None, stamps))) or [_NEVER]
     about = {"label": label, "signature": signature, "notes": run.analysis["notes"]}
-    about |= {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
+    about |= {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_format", "estimator")}
     evaluated: dict[str, Any] = dict.fromkeys(("eval_id", "run_id", "task_id"), ident)
     evaluated |= {"created": times[0], "task": f"{study}-{kind}", "model": spec}
     results: dict[str, Any] = dict.fromkeys(("total_samples", "completed_samples"), len(samples))
@@ -113,7 +113,7 @@ def _answers(row: Row) -> Iterator[tuple[str, str | None]]:
             log = expression["log_prob"]
             if log is None:
                 written = "–"
-            elif row["prompt_form"] == "sentence":  # so improbable that its logarithm alone says something
+            elif row["prompt_format"] == "sentence":  # so improbable that its logarithm alone says something
                 written = f"log {log:.3f}  {expression['text']!r} ({expression['group']})"
             else:
                 written = f"{math.exp(log):.6f}  {expression['text']!r} ({expression['group']})"

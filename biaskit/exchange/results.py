@@ -18,7 +18,7 @@ _BESIDE = (
     *("coverage", "pooled_share", "share_low", "share_high", "se_sampling", "n_jobs", "n_templates"),
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated", "labour_female_share"),
     *("expected_rate", "expected_low", "expected_high", "gap", "gap_low", "gap_high"),
-    *("estimator", "debiasing_id", "context", "prompt_form", "reason"),
+    *("estimator", "debiasing_id", "context", "prompt_format", "reason"),
 )
 """Columns that stand beside a share, where they have a value."""
 

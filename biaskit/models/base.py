@@ -17,7 +17,7 @@ from biaskit.records import (
     ModelIdentity,
     Plan,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Scored,
     ScoreRequest,
 )
@@ -52,10 +52,10 @@ class Model(Protocol):
 class ContinuationScorer(Model, Protocol):
     """Gives the probability of each expression as the continuation of a prompt."""
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
-        """Return the estimator used in a prompt form (methods/estimators#estimators); it is part of keys.
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
+        """Return the estimator used in a prompt format (methods/estimators#estimators); it is part of keys.
 
-        Raises `ModelError` if the model cannot take the form, or cannot run a forced estimator in it.
+        Raises `ModelError` if the model cannot take the format, or cannot run a forced estimator in it.
         """
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:

@@ -6,7 +6,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.records import Expression, Prompt, ScoreRequest
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
-"""The user turn of `chat-continue` begins with this; ours (methods/prompts#prompt-forms)."""
+"""The user turn of `chat-continue` begins with this; ours (methods/prompts#prompt-formats)."""
 
 
 def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
@@ -20,7 +20,7 @@ def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
     for turn in prompt.turns:
         turns.append({"role": "user", "content": turn.question})
         turns.append({"role": "assistant", "content": turn.answer})
-    text = f"{CONTINUE_TEXT}\n\n{prompt.text}" if prompt.form == "chat-continue" else prompt.text
+    text = f"{CONTINUE_TEXT}\n\n{prompt.text}" if prompt.prompt_format == "chat-continue" else prompt.text
     turns.append({"role": "user", "content": text})
     if prompt.system and not takes_system:
         raise ModelError("the model's chat template takes no system role; leave out the system prompt")
@@ -37,8 +37,10 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
     assistant turn the first word has none, and the form with a space is scored beside it. A sentence that
     follows nothing has none either.
     """
-    form, prefill = request.prompt.form, request.prompt.prefill
-    starts_turn = form in ("chat", "chat-continue") or (form == "chat-prefill" and not prefill)
+    prompt_format, prefill = request.prompt.prompt_format, request.prompt.prefill
+    starts_turn = prompt_format in ("chat", "chat-continue") or (
+        prompt_format == "chat-prefill" and not prefill
+    )
     if not starts_turn and before != before.rstrip():
         raise TokenizationError(
             "the prompt ends in white space, so a target word's own space would be a second one:"
@@ -47,6 +49,6 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
     spaces: tuple[str, ...] = (" ",)
     if starts_turn:
         spaces = ("", " ")
-    elif form == "sentence" and not before:
+    elif prompt_format == "sentence" and not before:
         spaces = ("",)
     return tuple((e, space + e.text) for e in request.expressions for space in spaces)

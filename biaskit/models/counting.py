@@ -13,7 +13,7 @@ from biaskit.models.base import TextGenerator, closing_stream, naming
 from biaskit.models.matching import can_match, match
 from biaskit.records import (
     ANSWERED_SEPARATOR,
-    PROBE_FORMS,
+    PROBE_FORMATS,
     Answered,
     Draw,
     DrawRequest,
@@ -22,7 +22,7 @@ from biaskit.records import (
     LogProb,
     Plan,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Sampling,
     Scored,
     ScoreRequest,
@@ -95,14 +95,17 @@ class SampledScorer:
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} samples are too few for an interval: give at least {FEWEST_DRAWS}.")
         identity = generator.identity
-        forms = set(identity.forms)
-        if "chat" in forms:
-            forms.add("chat-continue")
-            # A local model continues the beginning of an answer; a server lists that form if it does. An
+        formats = set(identity.formats)
+        if "chat" in formats:
+            formats.add("chat-continue")
+            # A local model continues the beginning of an answer; a server lists that format if it does. An
             # answer that has begun leaves no place for thoughts.
             if identity.where in ("local", "scripted") and identity.details.get("thinking") != "on":
-                forms.add("chat-prefill")
-        self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in forms))
+                formats.add("chat-prefill")
+        self.identity = replace(
+            identity,
+            formats=tuple(prompt_format for prompt_format in PROBE_FORMATS if prompt_format in formats),
+        )
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = draws
@@ -121,10 +124,12 @@ class SampledScorer:
         """Return what the generator used."""
         return self._generator.used()
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
-        """Return sampling, in every form that the generator takes."""
-        if form not in self.identity.forms:
-            raise ModelError(f"{self.identity.label} cannot sample texts in the prompt format {form}.")
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
+        """Return sampling, in every format that the generator takes."""
+        if prompt_format not in self.identity.formats:
+            raise ModelError(
+                f"{self.identity.label} cannot sample texts in the prompt format {prompt_format}."
+            )
         return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:

@@ -71,7 +71,7 @@ class InspectGenerator:
             fingerprint=digest({"inspect": name, "endpoint": options.endpoint_name or url}),
             tuning="unknown",
             where="api",
-            forms=("chat",),
+            formats=("chat",),
             takes_system=True,
             details={"architecture": "api", "model": name, "endpoint": options.endpoint_name or url},
         )

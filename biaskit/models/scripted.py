@@ -26,7 +26,7 @@ from biaskit.records import (
     ModelIdentity,
     Plan,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Scored,
     ScoreRequest,
 )
@@ -53,7 +53,7 @@ class _Line(BaseModel):
 class _Scripted:
     """The part that both doubles share: the lines, an identity made of them, nothing to load."""
 
-    forms: tuple[PromptForm, ...]
+    formats: tuple[PromptFormat, ...]
     whole_batches = False
 
     def __init__(
@@ -67,7 +67,7 @@ class _Scripted:
             fingerprint=digest(self._lines),
             tuning="unknown",
             where="scripted",
-            forms=self.forms,
+            formats=self.formats,
             takes_system=True,
             details={"architecture": "scripted"},
         )
@@ -131,10 +131,10 @@ class ScriptedScorer(_Scripted):
     `"fail": "reason"` answers that request with `Failed`.
     """
 
-    forms = ("raw", "chat-prefill", "chat-continue")
+    formats = ("raw", "chat-prefill", "chat-continue")
 
-    def estimator_for(self, form: PromptForm) -> Estimator:  # noqa: ARG002
-        """Return `exact`: a script states the probability itself, whatever the form."""
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:  # noqa: ARG002
+        """Return `exact`: a script states the probability itself, whatever the format."""
         return Estimator("exact")
 
     plan_scores = _Scripted.plan
@@ -153,7 +153,7 @@ class ScriptedScorer(_Scripted):
             return Failed(request.key, str(line["fail"]))
         listed, unlisted = line.get("log_probs", {}), line.get("else", ELSE)
         log_probs = []
-        between = "" if request.prompt.form == "sentence" and not request.prompt.text else " "
+        between = "" if request.prompt.prompt_format == "sentence" and not request.prompt.text else " "
         for expression in request.expressions:
             text = between + expression.text
             value = float(listed.get(text, unlisted))
@@ -168,7 +168,7 @@ class ScriptedGenerator(_Scripted):
     modulo their number. `"finish"` sets the finish reason, `"fail": "reason"` answers with `Failed`.
     """
 
-    forms = ("chat", "completion", "raw")
+    formats = ("chat", "completion", "raw")
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Cut the batches; each text may be as long as it is asked for."""
@@ -193,7 +193,7 @@ class ScriptedGenerator(_Scripted):
 
 def rendered_plainly(prompt: Prompt) -> str:
     """Render a prompt as text without any model's template."""
-    if prompt.form in ("raw", "completion", "sentence"):
+    if prompt.prompt_format in ("raw", "completion", "sentence"):
         return prompt.text
     lines = [text for text in (prompt.system, prompt.preamble) if text]
     for turn in prompt.turns:

@@ -68,7 +68,7 @@ class Writer:
     def identity(self) -> ModelIdentity:
         """Identity by name and version: nothing of the callable is stored."""
         details = {"architecture": "callable", "name": self.label, "version": self.version}
-        how: Any = {"tuning": "unknown", "where": "callable", "forms": ("chat",), "takes_system": False}
+        how: Any = {"tuning": "unknown", "where": "callable", "formats": ("chat",), "takes_system": False}
         return ModelIdentity(self.label, f"writer:{self.label}", digest(details), **how, details=details)
 
     def rendered(self, prompt: Prompt) -> str:

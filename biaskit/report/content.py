@@ -25,7 +25,7 @@ class PromptShown:
     model: str
     kind: str  # the bias type, or the template
     what: str  # such as "implicit, template 3, debiasing prompt 0, plain, nurse"
-    form: str
+    prompt_format: str
     prompt: str
     system: str | None = None
 

@@ -47,12 +47,12 @@ class PromptKinds:
             row = min(same, key=itemgetter(0))[1]
             asked = str(row.get("bias_type") or f"template {row.get('template_id')}")
             named = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
-            form, prompt = str(row.get("prompt_form") or ""), row["prompt"][:LONGEST_PROMPT]
+            prompt_format, prompt = str(row.get("prompt_format") or ""), row["prompt"][:LONGEST_PROMPT]
             place = (self._part.engine, self._part.study, named, asked, _what(row))
-            yield PromptShown(*place, form, prompt, row.get("system") or None)
+            yield PromptShown(*place, prompt_format, prompt, row.get("system") or None)
 
 
-_DESIGN = ("bias_type", "template_id", "specified_gender", "debiasing_id", "context", "prompt_form")
+_DESIGN = ("bias_type", "template_id", "specified_gender", "debiasing_id", "context", "prompt_format")
 """Fields of a row that tell kinds of prompts apart; a row may lack some."""
 
 

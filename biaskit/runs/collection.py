@@ -33,7 +33,7 @@ class Model:
     fingerprint: str
     tuning: str  # base | instruct | unknown
     where: str  # local | api | scripted | texts
-    prompt_form: str  # "" for imported texts
+    prompt_format: str  # "" for imported texts
     estimator: str  # "exact", "top-k(k=20)", …; "" in the generation engine
     run: str  # folder of its rows, as the user named it
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of the manifest
@@ -297,15 +297,15 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
 def _models(run: StoredRun) -> Iterator[Model]:
     answered = run.analysis.get("answered") or {}
     for label, entry in run.manifest["models"].items():
-        seen, form = answered.get(label) or {}, str(entry.get("prompt_form", ""))
-        in_force = form.startswith("chat") and not run.question.get("system_prompt")
+        seen, prompt_format = answered.get(label) or {}, str(entry.get("prompt_format", ""))
+        in_force = prompt_format.startswith("chat") and not run.question.get("system_prompt")
         yield Model(
             label=label,
             spec=str(entry.get("spec", "")),
             fingerprint=str(entry.get("fingerprint", "")),
             tuning=str(entry.get("tuning", "unknown")),
             where=str(entry.get("where", "")),
-            prompt_form=form,
+            prompt_format=prompt_format,
             estimator=estimator_of(entry),
             run=str(run.path),
             details=entry.get("details") or {},

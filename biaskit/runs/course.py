@@ -17,7 +17,7 @@ from biaskit.common.wording import count
 from biaskit.errors import ModelError
 from biaskit.models.base import closing_stream
 from biaskit.progress import ModelPlan
-from biaskit.records import Failed, PromptForm
+from biaskit.records import Failed, PromptFormat
 from biaskit.runs.drift import Drift, model_of
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.reuse import copy_rows, rows_beside
@@ -51,8 +51,8 @@ class Work(ABC, Generic[V]):
     # Beside a model's main questions: nothing is taken over, no batch size kept.
     extra: ClassVar[bool] = False
 
-    def __init__(self, model: Any, form: PromptForm, stored: StoredRows[V]) -> None:
-        self.model, self.form, self.stored = model, form, stored
+    def __init__(self, model: Any, prompt_format: PromptFormat, stored: StoredRows[V]) -> None:
+        self.model, self.prompt_format, self.stored = model, prompt_format, stored
         self.label: str = model.identity.label
 
     @abstractmethod

@@ -96,10 +96,10 @@ def sign_design(
     is not at its default is stated too.
     """
     choices = stated_choices(study)
-    named, callables, unsaved, forms = [], [], [], set()
+    named, callables, unsaved, formats = [], [], [], set()
     for label, entry in models.items():
         named.append(f"{label}@{entry['fingerprint'][:12]}")
-        forms.add(str(entry["prompt_form"]))
+        formats.add(str(entry["prompt_format"]))
         if entry["where"] == "callable":
             callables.append(label)
         if str(entry["spec"]).startswith("object:"):
@@ -110,7 +110,7 @@ def sign_design(
         "models": ",".join(named),
         "callable": ",".join(callables),
         "unsaved objects": ",".join(unsaved),
-        "form": ",".join(sorted(forms)),
+        "prompt_format": ",".join(sorted(formats)),
     }
     stated["thinking"] = "" if study.thinking == "auto" else study.thinking
     # The engine's own wording of a key stands in the place of that of the plain value.

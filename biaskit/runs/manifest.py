@@ -1,4 +1,4 @@
-"""A run's manifest: what was asked of which models; its form, and how it is held against a new command."""
+"""A run's manifest: what was asked of which models; its format, and how it is held against a new command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.errors import RunError
 from biaskit.measurement import KINDS, Measurement, measurement
-from biaskit.records import DebiasingPrompt, Item, ModelIdentity, PromptForm, Template
+from biaskit.records import DebiasingPrompt, Item, ModelIdentity, PromptFormat, Template
 
 RUN_FORMAT = 1
 
@@ -29,7 +29,7 @@ _Whole = Annotated[int, Field(ge=0)]
 _Positive = Annotated[int, Field(ge=1)]
 
 
-# --- its form ----------------------------------------------------------------------------------------------
+# --- its format ---------------------------------------------------------------------------------------------
 
 
 class _Table(BaseModel):
@@ -53,7 +53,7 @@ class ModelEntry(_Table):
     fingerprint: str
     tuning: str
     where: str
-    prompt_form: str | None
+    prompt_format: str | None
     details: dict[str, str | int | float | bool | None]
     found: dict[str, JsonValue] | None = None  # what was measured of an API's endpoint
     estimator: Literal["exact"] | _Estimator | None = None  # None: texts
@@ -133,12 +133,12 @@ def is_comparison(path: Path) -> bool:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Read a run's manifest and check its form. Raises `RunError` with the place that does not fit."""
+    """Read a run's manifest and check its format. Raises `RunError` with the place that does not fit."""
     file = path / MANIFEST
     content = _FILE.content(file)
     try:
         manifest: dict[str, Any] = json.loads(content)
-        _form_of(manifest["engine"]).model_validate_json(content, strict=True)
+        _format_of(manifest["engine"]).model_validate_json(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(key) for key in first["loc"])
@@ -159,7 +159,7 @@ def kind_of(run: Path) -> Measurement:
     return measurement(engine)
 
 
-def _form_of(engine: str) -> type[BaseModel]:
+def _format_of(engine: str) -> type[BaseModel]:
     """Find the form of a kind's manifest; one of a kind that is not known here stays readable."""
     if engine == COMPARISON:
         return _Comparison
@@ -193,11 +193,11 @@ def draws_of(entry: Mapping[str, Any]) -> int | None:
     return estimator.get("draws") if isinstance(estimator, Mapping) else None
 
 
-def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
+def model_entry(identity: ModelIdentity, prompt_format: PromptFormat) -> dict[str, Any]:
     """Describe a model as the manifest holds it."""
     found = {} if identity.found is None else {"found": dict(identity.found)}
     named = {name: getattr(identity, name) for name in ("spec", "fingerprint", "tuning", "where")}
-    return {**found, **named, "prompt_form": form, "details": dict(identity.details)}
+    return {**found, **named, "prompt_format": prompt_format, "details": dict(identity.details)}
 
 
 # --- a new command in a folder that is there ---------------------------------------------------------------

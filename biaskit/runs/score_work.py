@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from biaskit.errors import RunError
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
-from biaskit.records import Failed, Plan, PromptForm, Scored, ScoreRequest
+from biaskit.records import Failed, Plan, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.designs import Design
 from biaskit.runs.manifest import estimator_of, model_entry
@@ -25,12 +25,12 @@ class ScoreWork(Work[V]):
     def __init__(
         self,
         scorer: ContinuationScorer,
-        form: PromptForm,
+        prompt_format: PromptFormat,
         stored: StoredRows[V],
         requests: Sequence[ScoreRequest],
     ) -> None:
-        super().__init__(scorer, form, stored)
-        self.requests, self.estimator = requests, scorer.estimator_for(form)
+        super().__init__(scorer, prompt_format, stored)
+        self.requests, self.estimator = requests, scorer.estimator_for(prompt_format)
         self.batches: Batches = ()
         self.n_due = self.n_done = 0
 
@@ -66,7 +66,7 @@ class ScoreWork(Work[V]):
         return ModelPlan(
             run=session.run,
             label=self.label,
-            form=self.form,
+            prompt_format=self.prompt_format,
             n_cells=len(self.requests),
             n_stored=len(self.requests) - pending.n_before,
             n_taken=pending.n_before - len(due),
@@ -101,8 +101,8 @@ def score_models(
     session: Session[ContinuationScorer],
     resolved: dict[str, Any] | None,  # the design's description, where it is at hand
     stored: StoredRows[V],
-    forms_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptForm]],
-    work_of: Callable[[ContinuationScorer, PromptForm], ScoreWork[V]],
+    forms_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptFormat]],
+    work_of: Callable[[ContinuationScorer, PromptFormat], ScoreWork[V]],
 ) -> Outcome:
     """Score what has no row yet and store it; the same call goes on where it stopped.
 
@@ -128,13 +128,15 @@ def score_models(
     return session.outcome
 
 
-def entry_of_scorer(session: Session[Any], scorer: ContinuationScorer, form: PromptForm) -> dict[str, Any]:
+def entry_of_scorer(
+    session: Session[Any], scorer: ContinuationScorer, prompt_format: PromptFormat
+) -> dict[str, Any]:
     """Make a model's entry in the manifest. Raises `RunError`: a folder holds one estimator of a model."""
     label = scorer.identity.label
-    entry, earlier = model_entry(scorer.identity, form), session.manifest["models"].get(label, {})
-    entry["estimator"] = scorer.estimator_for(form).in_key()
+    entry, earlier = model_entry(scorer.identity, prompt_format), session.manifest["models"].get(label, {})
+    entry["estimator"] = scorer.estimator_for(prompt_format).in_key()
     before = earlier["estimator"] if earlier else entry["estimator"]
-    if before != entry["estimator"] and earlier.get("prompt_form") == form:
+    if before != entry["estimator"] and earlier.get("prompt_format") == prompt_format:
         raise RunError(
             f"{session.run} has {label} with another estimator: {estimator_of(earlier)}, this command's is"
             f" {estimator_of(entry)}. Choose another --out."

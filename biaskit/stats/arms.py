@@ -25,7 +25,7 @@ class Arm(NamedTuple):
     bias_type: str
     debiasing_id: int
     context: str
-    prompt_form: str
+    prompt_format: str
 
 
 BOUNDED = "top-k"

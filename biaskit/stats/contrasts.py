@@ -46,7 +46,7 @@ class Scope:
     model_b: str
     bias_type: str = ""
     context: str = ""
-    prompt_form: str = ""
+    prompt_format: str = ""
     debiasing_a: str = ""
     debiasing_b: str = ""
     quantity: str = "share"

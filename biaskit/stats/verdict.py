@@ -52,7 +52,7 @@ JUDGED = {
 """(engine, kind) of the rows that get a verdict; the others stand beside them in tests.csv."""
 
 IDENTITY = (
-    *("family", "gender", "model_a", "model_b", "bias_type", "context", "prompt_form"),
+    *("family", "gender", "model_a", "model_b", "bias_type", "context", "prompt_format"),
     *("debiasing_a", "debiasing_b", "group_a", "group_b"),
 )
 

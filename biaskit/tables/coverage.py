@@ -25,7 +25,13 @@ def is_under(coverage: Coverage, limit: float) -> bool:
     return coverage is not None and coverage[0] < limit
 
 
-def better_form(held: Mapping[str, float], form: str) -> str | None:
-    """Find the prompt form that reaches most, where it is no weak one and reaches twice what `form` does."""
-    best = max(held, key=held.__getitem__, default=form)
-    return best if form in held and held[best] >= max(WEAK, 2 * held[form]) and best != form else None
+def better_format(held: Mapping[str, float], prompt_format: str) -> str | None:
+    """Find the format that reaches most, unless it is weak or reaches less than twice `prompt_format`."""
+    best = max(held, key=held.__getitem__, default=prompt_format)
+    return (
+        best
+        if prompt_format in held
+        and held[best] >= max(WEAK, 2 * held[prompt_format])
+        and best != prompt_format
+        else None
+    )

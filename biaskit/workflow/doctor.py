@@ -12,7 +12,7 @@ from biaskit.errors import UsageError
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
-from biaskit.records import OWN_SYSTEM, PROBE_FORMS, ModelIdentity
+from biaskit.records import OWN_SYSTEM, PROBE_FORMATS, ModelIdentity
 from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.html import Printed
 from biaskit.runs.start import ApiArguments, api_options
@@ -28,21 +28,21 @@ class Examination(Printed):
     used: Mapping[str, float | None]
 
     def estimators(self) -> dict[str, list[str]]:
-        """List by prompt form the possible estimators, first the one that `auto` takes."""
+        """List by prompt format the possible estimators, first the one that `auto` takes."""
         usual = ["exact", "top-k", "sampling"]
         possible: dict[str, list[str]] = {}
-        for form in PROBE_FORMS:
+        for prompt_format in PROBE_FORMATS:
             if self.found is not None:
-                possible[form] = list(self.found.estimators(form))
-            elif form in self.identity.forms:
-                possible[form] = usual
-        return {form: names for form, names in possible.items() if names}
+                possible[prompt_format] = list(self.found.estimators(prompt_format))
+            elif prompt_format in self.identity.formats:
+                possible[prompt_format] = usual
+        return {prompt_format: names for prompt_format, names in possible.items() if names}
 
-    def open_forms(self) -> tuple[str, ...]:
-        """List the prompt forms in which texts can be asked for, first the one that `auto` takes."""
+    def open_formats(self) -> tuple[str, ...]:
+        """List the prompt formats in which texts can be asked for, first the one that `auto` takes."""
         if self.found is not None:
-            return self.found.open_forms()
-        return ("chat", "completion", "raw") if len(self.identity.forms) > 1 else ("completion", "raw")
+            return self.found.open_formats()
+        return ("chat", "completion", "raw") if len(self.identity.formats) > 1 else ("completion", "raw")
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON has it."""
@@ -50,7 +50,7 @@ class Examination(Printed):
             "model": self.label,
             "details": dict(self.identity.details),
             "probabilities": self.estimators(),
-            "texts": list(self.open_forms()),
+            "texts": list(self.open_formats()),
             "found": None if self.found is None else self.found.as_json(),
             "used": dict(self.used),
         }
@@ -65,13 +65,13 @@ class Examination(Printed):
             rows = [(finding.question, finding.answer) for finding in self.found.findings]
             about = _two_columns(f"{self.label} at {details['host']}", ("Question", "Found"), rows)
         rows, estimators = [], self.estimators()
-        for form in PROBE_FORMS:
-            names = estimators.get(form, [])
+        for prompt_format in PROBE_FORMATS:
+            names = estimators.get(prompt_format, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
-            why = self.found.problems.get(form) if self.found else None
+            why = self.found.problems.get(prompt_format) if self.found else None
             impossible = f"not possible ({why})" if why else "not possible"
-            rows.append((f"probabilities, {form}", f"{names[0]}{also}" if names else impossible))
-        rows.append(("texts", ", ".join(self.open_forms()) or "not possible"))
+            rows.append((f"probabilities, {prompt_format}", f"{names[0]}{also}" if names else impossible))
+        rows.append(("texts", ", ".join(self.open_formats()) or "not possible"))
         heads = ("Answer and prompt format", "Estimator or format")
         uses = _two_columns("What measurements will use", heads, rows)
         return Document((about, uses), tuple(self._notes()))
@@ -108,7 +108,7 @@ def doctor(model: str, *, watcher: Watcher | None = None, **options: Unpack[ApiA
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
         watcher: is told of requests that are sent again.
 
-    Returns what was found: `estimators()` for each prompt format of a probe, `open_forms()` for texts, and
+    Returns what was found: `estimators()` for each prompt format of a probe, `open_formats()` for texts, and
     `document()`, which the command prints. Raises `ModelError` where the endpoint does not answer or refuses
     the key.
     """

@@ -127,7 +127,7 @@ def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> 
 
 
 def test_a_pair_that_was_not_compared_is_not_equivalent(cli: Cli, tmp_path: Path) -> None:
-    run = probe_run(tmp_path / "run", "a", "b", "c", forms={"c": "chat-prefill"}, noise=0.001)
+    run = probe_run(tmp_path / "run", "a", "b", "c", formats={"c": "chat-prefill"}, noise=0.001)
     said = cli("compare", run, "--require", "equivalent")
     assert 4 == said.code
     assert "not compared: c and a (probe)" in said.err

@@ -24,7 +24,7 @@ from biaskit.tables.sets import TableSet, read_set
 
 SCOPE = {"engine": "probe", "family": "probe/share/crossed/groups", "quantity": "share", "kind": "crossed"}
 SCOPE |= {"gender": "female", "model_a": "m", "model_b": "m", "bias_type": "explicit", "context": "plain"}
-SCOPE |= {"prompt_form": "raw", "debiasing_a": "0", "debiasing_b": "0", "unit": "jobs", "reason": ""}
+SCOPE |= {"prompt_format": "raw", "debiasing_a": "0", "debiasing_b": "0", "unit": "jobs", "reason": ""}
 NUMBERS = {"estimate": 0.0, "dof": 20.0, "p_value": 0.9, "p_adjusted": 0.9, "n_a": 20, "n_b": 20}
 NUMBERS |= {"ci_low": -0.03, "ci_high": 0.03, "ci90_low": -0.02, "ci90_high": 0.02, "margin": 0.05}
 EMPTY = dict.fromkeys(("effect_size", "statistic", "bound_low", "bound_high"))

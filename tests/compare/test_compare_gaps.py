@@ -148,8 +148,8 @@ def test_other_gender_groups_are_not_compared_but_another_order_is(tmp_path: Pat
     assert "c (x, y, z) and a (male, female, diverse) have different gender groups" in "".join(made.notes)
 
 
-def test_two_forms_are_not_compared(tmp_path: Path) -> None:
-    run = probe_run(tmp_path / "one", "a", "b", forms={"b": "chat-prefill"})
+def test_two_formats_are_not_compared(tmp_path: Path) -> None:
+    run = probe_run(tmp_path / "one", "a", "b", formats={"b": "chat-prefill"})
     made = compared(run)
     assert [] == made.tests
     assert "(raw: a; chat-prefill: b)" in note(made, "no test between")
@@ -341,9 +341,9 @@ def test_vectors_of_marked_lists_are_never_those_of_another_run(tmp_path: Path) 
     assert {("a", "b")} == {(row["model_old"], row["model_new"]) for row in made.rows["srb_change"]}
 
 
-def test_texts_of_two_forms_or_of_other_prompts_are_not_compared(tmp_path: Path) -> None:
+def test_texts_of_two_formats_or_of_other_prompts_are_not_compared(tmp_path: Path) -> None:
     one = texts_run(tmp_path / "one", "a")
-    two = texts_run(tmp_path / "two", "b", forms={"b": "completion"})
+    two = texts_run(tmp_path / "two", "b", formats={"b": "completion"})
     three = texts_run(tmp_path / "three", "c", open_text="Tell of a [OCCUPATION]")
     made = compared(one, two, three)
     assert [] == made.tests
@@ -361,7 +361,7 @@ def both_engines(*tables: dict[str, Any]) -> BothEngines:
 
 def test_the_four_gaps_by_hand() -> None:
     jobs = [
-        {"model": "m", "bias_type": "explicit", "prompt_form": "raw", "debiasing_id": i, "context": s,
+        {"model": "m", "bias_type": "explicit", "prompt_format": "raw", "debiasing_id": i, "context": s,
          "job": "Nurse", "female_share": f, "male_share": 0.2, "labour_female_share": 0.5, "reason": ""}
         for i, s, f in ((0, "plain", 0.7), (1, "plain", 0.1), (0, "dialogue", 0.1))
     ]  # fmt: skip
@@ -398,7 +398,7 @@ def test_the_four_gaps_by_hand() -> None:
 
 
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
-    jobs = [{"model": "m", "bias_type": "implicit", "prompt_form": "raw", "debiasing_id": 0,
+    jobs = [{"model": "m", "bias_type": "implicit", "prompt_format": "raw", "debiasing_id": 0,
              "context": "plain", "job": "cook", "female_share": None, "male_share": None,
              "labour_female_share": None, "reason": "all prompts failed"}]  # fmt: skip
     texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,
@@ -475,8 +475,8 @@ def test_gaps_of_two_models_are_tested_over_common_occupations(tmp_path: Path) -
     assert {"probe_gap", "represented_gap", "srb_spread"} == quantities
 
 
-def test_gaps_in_other_forms_and_spreads_of_other_vectors_are_not_tested(tmp_path: Path) -> None:
-    probe = probe_run(tmp_path / "p", "m", "n", forms={"n": "chat-prefill"})
+def test_gaps_in_other_formats_and_spreads_of_other_vectors_are_not_tested(tmp_path: Path) -> None:
+    probe = probe_run(tmp_path / "p", "m", "n", formats={"n": "chat-prefill"})
     one = texts_run(tmp_path / "t", "m")
     two = texts_run(tmp_path / "u", "n", vectors="corpus:bbbb")
     made = compared(probe, one, two)

@@ -26,7 +26,7 @@ ENTRY = {"estimator": "exact", "continuations": {"estimator": {"name": "sampling
 
 def answer_row(model: str, job: str, template: int, declines: int, n: int = 5) -> dict[str, Any]:
     scope = {"model": model, "bias_type": "explicit", "debiasing_id": 0, "context": "plain"}
-    scope |= {"prompt_form": "raw", "template_id": template, "job": job, "job_group": JOBS[job]}
+    scope |= {"prompt_format": "raw", "template_id": template, "job": job, "job_group": JOBS[job]}
     none = dict.fromkeys((f"n_{name}" for name in ("unknown", "both", "restates", "empty", "other")), 0)
     return {**scope, **none, "n_answers": n, "n_listed": n - declines, "n_declines": declines}
 

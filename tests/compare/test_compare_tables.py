@@ -32,14 +32,19 @@ def shares_of(*labels: object) -> list[float]:
 
 
 def cell_row(
-    model: str, bias_type: str, template: int, job: str, debiasing: int, form: str, *, failed: bool
+    model: str, bias_type: str, template: int, job: str, debiasing: int, prompt_format: str, *, failed: bool
 ) -> Row:
     shares: list[float] | list[None] = shares_of(model, bias_type, template, job, debiasing)
     shares = [None] * 3 if failed else shares
     layout = columns("probe_cells", groups=GROUPS, contrast=CONTRAST)
     row: Row = dict.fromkeys(column.name for column in layout)
     row |= {"model": model, "bias_type": bias_type, "template_id": template, "job": job}
-    row |= {"job_group": JOBS[job], "debiasing_id": debiasing, "context": "plain", "prompt_form": form}
+    row |= {
+        "job_group": JOBS[job],
+        "debiasing_id": debiasing,
+        "context": "plain",
+        "prompt_format": prompt_format,
+    }
     row |= {"estimator": None if failed else "exact", "coverage": None if failed else 0.5}
     for group, share in zip(GROUPS, shares, strict=True):
         row |= {f"{group}_share": share, f"{group}_mass": share}
@@ -48,16 +53,16 @@ def cell_row(
 
 def store(
     folder: Path,
-    forms: Mapping[str, str],
+    formats: Mapping[str, str],
     *,
     failed: Failed = (),
     debiasing_prompts: Sequence[int] = (0, 1),
     bias_types: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
-    """The probe_cells.csv of a run whose models answer in the forms given."""
+    """The probe_cells.csv of a run whose models answer in the formats given."""
     rows = [
-        cell_row(model, b, t, job, i, forms[model], failed=(model, t, job) in failed)
-        for model in forms
+        cell_row(model, b, t, job, i, formats[model], failed=(model, t, job) in failed)
+        for model in formats
         for b in (bias_types or {}).get(model, ["explicit"])
         for t, job, i in itertools.product(TEMPLATES, JOBS, debiasing_prompts)
     ]

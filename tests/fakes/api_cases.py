@@ -27,7 +27,7 @@ from biaskit.records import (
     Expression,
     Failed,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Sampling,
     Scored,
     ScoreRequest,
@@ -127,23 +127,29 @@ def generating(
 # --- questions -----------------------------------------------------------------------------------------
 
 
-def cells(n: int, form: PromptForm = "raw") -> list[ScoreRequest]:
+def cells(n: int, prompt_format: PromptFormat = "raw") -> list[ScoreRequest]:
     """`n` cells of different prompts."""
     found = []
     for number in range(n):
         text = f"I recently met a {JOBS[number % len(JOBS)]}, number {number}."
-        prompt = Prompt(text, form, prefill="The gender is" if form == "chat-prefill" else "")
-        found.append(ScoreRequest(key_of({"cell": number, "form": form}), prompt, EXPRESSIONS))
+        prompt = Prompt(
+            text, prompt_format, prefill="The gender is" if prompt_format == "chat-prefill" else ""
+        )
+        found.append(
+            ScoreRequest(key_of({"cell": number, "prompt_format": prompt_format}), prompt, EXPRESSIONS)
+        )
     return found
 
 
-def draws(n: int, *, prompts: int = 1, tokens: int = 40, form: PromptForm = "chat") -> list[DrawRequest]:
+def draws(
+    n: int, *, prompts: int = 1, tokens: int = 40, prompt_format: PromptFormat = "chat"
+) -> list[DrawRequest]:
     """`n` draws of each of so many prompts."""
     found = []
     for number in range(prompts):
-        prompt = Prompt(f"Describe a {JOBS[number % len(JOBS)]}, number {number}.", form)
+        prompt = Prompt(f"Describe a {JOBS[number % len(JOBS)]}, number {number}.", prompt_format)
         for draw in range(n):
-            key = key_of({"prompt": number, "draw": draw, "form": form})
+            key = key_of({"prompt": number, "draw": draw, "prompt_format": prompt_format})
             sampling = Sampling(max_new_tokens=tokens)
             found.append(DrawRequest(key, prompt, sampling, int(key[:7], 16), draw))
     return found
@@ -166,7 +172,7 @@ def generate(generator: ApiGenerator, requests: Sequence[DrawRequest]) -> list[D
 
 def prompt_ids(prompt: Prompt, model: ToyModel = MODEL) -> list[int]:
     """A prompt's token ids as the server reads it."""
-    if prompt.form in ("raw", "completion"):
+    if prompt.prompt_format in ("raw", "completion"):
         return model.prompt_ids(prompt.text)
     messages = messages_of(prompt, takes_system=True)
     if prompt.prefill:

@@ -951,7 +951,7 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "list-as-in-a-chat": _on_log_probs(_as_in_a_chat),
     "list-of-entries": _on_log_probs(_in_entries),
     "list-of-one-place": _on_log_probs(_of_one_place),
-    "equal-texts": _on_log_probs(_equal_texts),  # chat only: the other form cannot say it
+    "equal-texts": _on_log_probs(_equal_texts),  # chat only: the other format cannot say it
     # the envelope
     "other-model": lambda payload, telling: {**payload, "model": "somebody-else"},
     "model-missing": lambda payload, telling: {key: payload[key] for key in payload if key != "model"},

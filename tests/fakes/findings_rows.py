@@ -26,7 +26,7 @@ def row(table: str, **values: Any) -> dict[str, Any]:
 
 
 def block(model: str = "m", bias_type: str = "explicit", **more: Any) -> dict[str, Any]:
-    return {"model": model, "bias_type": bias_type, "context": "plain", "prompt_form": "raw", **more}
+    return {"model": model, "bias_type": bias_type, "context": "plain", "prompt_format": "raw", **more}
 
 
 def group_rows(
@@ -65,7 +65,7 @@ def contrast_row(
     ends = dict(zip(("ci_low", "ci_high"), ci, strict=True)) if ci is not None else {}
     scope: dict[str, Any] = {"model_a": "m", "model_b": "m"}
     if engine == "probe":
-        scope |= {"bias_type": "explicit", "context": "plain", "prompt_form": "raw"}
+        scope |= {"bias_type": "explicit", "context": "plain", "prompt_format": "raw"}
         scope |= {"debiasing_a": "0", "debiasing_b": "0", "gender": "female"}
     own = {
         "p_value": None if estimate is None or ci is None else p_of_interval(estimate, *ci, 10.0),
@@ -85,8 +85,8 @@ def of_groups(estimate: float | None, ci: Sequence[float] | None = None, **more:
     return contrast_row("probe/share/crossed/groups", estimate, ci, **{**scope, **more})
 
 
-def model(label: str = "m", form: str = "raw", where: str = "local") -> Model:
-    return Model(label, "spec", "f", "base", where, form, "exact", "run")
+def model(label: str = "m", prompt_format: str = "raw", where: str = "local") -> Model:
+    return Model(label, "spec", "f", "base", where, prompt_format, "exact", "run")
 
 
 def probe_part(tables: Mapping[str, Rows], *labels: str, study: str = "occugender", **more: Any) -> Part:

@@ -74,7 +74,7 @@ MOST_LETTERS = 320  # of a recorded text: more would only make the analysis long
 
 
 def make_probe_run(folder: Path, n_models: int, occupations: Sequence[str] | None = None) -> Path:
-    """A probe run of `gasp-occupations`, every template, exact estimator, form raw; returns `folder`."""
+    """A probe run of `gasp-occupations`, every template, exact estimator, format raw; returns `folder`."""
     folder = Path(folder)
     scripts = _written(folder, "probe", n_models, _probe_lines, occupations)
     probe(*scripts, study="gasp-occupations", jobs=_selected(occupations), batch_size=1024, out=folder)

@@ -101,7 +101,7 @@ def seal(run: Path, analysis: Mapping[str, Any] | None = None) -> Path:
 def probe_run(
     path: Path,
     *models: str,
-    forms: Mapping[str, str] | None = None,
+    formats: Mapping[str, str] | None = None,
     entries: Mapping[str, Row] | None = None,
     jobs: Sequence[str] = JOBS,
     templates: Sequence[int] = TEMPLATES,
@@ -116,8 +116,14 @@ def probe_run(
     """A run of the prober: probe_cells and probe_jobs of models whose shares follow labour statistics."""
     cells, by_job = [], []
     for model, b, i in itertools.product(models, bias_types, debiasing_prompts):
-        form = (forms or {}).get(model, "raw")
-        arm = {"model": model, "bias_type": b, "debiasing_id": i, "context": "plain", "prompt_form": form}
+        prompt_format = (formats or {}).get(model, "raw")
+        arm = {
+            "model": model,
+            "bias_type": b,
+            "debiasing_id": i,
+            "context": "plain",
+            "prompt_format": prompt_format,
+        }
         for job in jobs:
             group = (job_group or {}).get(job, "women's" if LABOUR[job] >= 0.5 else "men's")
             shares = {t: share_of(model, job, t, noise) for t in templates}
@@ -145,7 +151,9 @@ def probe_run(
     expressions = {f"{b}:{t}": [["male", "he"], ["female", "she"]] for b in bias_types for t in templates}
     expressions |= more.pop("expressions", {})
     question = {"texts": texts, "expressions": expressions, **more.pop("question", {})}
-    named = {m: {"prompt_form": (forms or {}).get(m, "raw"), **(entries or {}).get(m, {})} for m in models}
+    named = {
+        m: {"prompt_format": (formats or {}).get(m, "raw"), **(entries or {}).get(m, {})} for m in models
+    }
     return write_run(path, "probe", named, question=question, groups=groups, **more)
 
 
@@ -154,7 +162,7 @@ def texts_run(
     *models: str,
     jobs: Sequence[str] = JOBS,
     vectors: str = "corpus:aaaa",
-    forms: Mapping[str, str] | None = None,
+    formats: Mapping[str, str] | None = None,
     open_text: str = "Describe a [OCCUPATION]",
     labour: Mapping[str, float] = LABOUR,
     **more: Any,
@@ -183,8 +191,8 @@ def texts_run(
             scores.append(full("srb", row | {"vectors": vectors}))
     write_table(path / "tables" / "representation.csv", "representation", shares)
     write_table(path / "tables" / "srb.csv", "srb", scores)
-    named = {m: {"prompt_form": (forms or {}).get(m, "chat")} for m in models}
-    prompts = {f"{t}, {form}": [open_text, f"{open_text} who is a [GENDER]", []]
-               for t in ("biography", "persona") for form in ("chat", "completion")}  # fmt: skip
+    named = {m: {"prompt_format": (formats or {}).get(m, "chat")} for m in models}
+    prompts = {f"{t}, {prompt_format}": [open_text, f"{open_text} who is a [GENDER]", []]
+               for t in ("biography", "persona") for prompt_format in ("chat", "completion")}  # fmt: skip
     question = {"texts": prompts, "slot": "", **more.pop("question", {})}
     return write_run(path, "personas", named, question=question, **more)

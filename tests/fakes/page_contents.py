@@ -73,7 +73,7 @@ def block(models: Sequence[str]) -> dict[str, Sequence[Any]]:
         "bias_type": ("explicit", "implicit"),
         "debiasing_id": (0,),
         "context": ("plain",),
-        "prompt_form": ("chat-prefill",),
+        "prompt_format": ("chat-prefill",),
         "estimator": ("exact",),
     }
 
@@ -140,7 +140,7 @@ def model(label: str, *, generation: bool = False, run: str = "runs/r1") -> Mode
         fingerprint="64de5f416e0f8b1c",
         tuning="instruct",
         where="local",
-        prompt_form="chat" if generation else "chat-prefill",
+        prompt_format="chat" if generation else "chat-prefill",
         estimator="" if generation else "exact",
         run=run,
         answered_by=("Gemma3ForCausalLM 64de5f416e0f",),
@@ -229,7 +229,7 @@ def content(
             part("personas", models, personas_tables(models, jobs, n_words=n_words)),
         ),
         between={"gaps": gaps},
-        notes=("two prompt forms never meet in one cell",),
+        notes=("two prompt formats never meet in one cell",),
         prompts=prompts,
         examples=examples,
         words=words,

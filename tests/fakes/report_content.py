@@ -14,15 +14,17 @@ from biaskit.runs.collection import Model, Part
 Row = dict[str, Any]
 Jobs = Sequence[tuple[str, str, float]]
 GROUPS = ("male", "female", "diverse")
-BLOCK = {"debiasing_id": 0, "context": "plain", "prompt_form": "raw"}
-TEXTS = "engine family quantity gender model_a model_b bias_type context prompt_form debiasing_a debiasing_b"
+BLOCK = {"debiasing_id": 0, "context": "plain", "prompt_format": "raw"}
+TEXTS = (
+    "engine family quantity gender model_a model_b bias_type context prompt_format debiasing_a debiasing_b"
+)
 NUMBERS = (
     "estimate effect_size statistic dof p_value p_adjusted ci_low ci_high n_a n_b ci90_low ci90_high margin"
 )
 
 
-def model(label: str, form: str = "raw") -> Model:
-    return Model(label, f"scripted:{label}", "0", "unknown", "scripted", form, "exact", "run")
+def model(label: str, prompt_format: str = "raw") -> Model:
+    return Model(label, f"scripted:{label}", "0", "unknown", "scripted", prompt_format, "exact", "run")
 
 
 def items(n: int) -> list[tuple[str, str, float]]:
@@ -97,7 +99,7 @@ def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> 
     """One mean share against another."""
     estimate = None if row["share"] is None else row["share"] - other["share"]
     low, high = around(estimate, half, -1)
-    given = {name: row[name] for name in ("gender", "bias_type", "context", "prompt_form")}
+    given = {name: row[name] for name in ("gender", "bias_type", "context", "prompt_format")}
     return contrast_row(
         **given, **names, engine="probe", family=f"probe/share/crossed/{contrast}", quantity="share",
         group_a=row["job_group"], group_b=row["job_group"], kind="crossed", unit="job", estimate=estimate,
@@ -197,7 +199,7 @@ def gaps_of(labels: Sequence[str], jobs: Jobs) -> tuple[list[Row], list[Row]]:
                 "srb_spread": None if rnd.random() < 0.2 else 0.2 + rnd.uniform(-0.3, 0.3),
                 "labour_gap": gap,
             }
-            scope = {"model": label, "occupation": occupation, "bias_type": bias_type, "prompt_form": "raw"}
+            scope = {"model": label, "occupation": occupation, "bias_type": bias_type, "prompt_format": "raw"}
             rows.append({**scope, **numbers, "vectors": "corpus:1234", "reason": ""})
         for quantity in ("represented_gap~probe_gap", "srb_spread~probe_gap", "srb_spread~represented_gap"):
             numbers = {"estimate": 0.62, "ci_low": 0.31, "ci_high": 0.83, "n_a": len(jobs)}

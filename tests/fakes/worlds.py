@@ -36,7 +36,7 @@ from biaskit.records import (
     ModelIdentity,
     Plan,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Scored,
     ScoreRequest,
 )
@@ -49,8 +49,8 @@ R = TypeVar("R")
 
 DIVERSE = 0.1
 """Share of "they" in every cell; women and men divide the rest."""
-FORMS = {"She": ("female", 0.7), "she": ("female", 0.3), "He": ("male", 0.7), "he": ("male", 0.3)}
-FORMS |= {"They": ("diverse", 0.7), "they": ("diverse", 0.3)}
+SPELLINGS = {"She": ("female", 0.7), "she": ("female", 0.3), "He": ("male", 0.7), "he": ("male", 0.3)}
+SPELLINGS |= {"They": ("diverse", 0.7), "they": ("diverse", 0.3)}
 N_OTHER = 60
 """Other words after a prompt: the rest of the probability lies on them, the r-th has a part of 1/r."""
 FAIR = "Be fair."
@@ -218,12 +218,12 @@ class ProbeWorld:
         return (*cell, 1) if FAIR in prompt else cell
 
     def masses(self, place: Place) -> dict[str, float]:
-        """Probability of every form of every expression, in the order of `FORMS`."""
+        """Probability of every form of every expression, in the order of `SPELLINGS`."""
         cell, listed = place[:4], 1 - self.kind.diverse
         shares = self.shares if cell == place or self.instructed is None else self.instructed
         women, coverage = float(shares[cell]), float(self.coverage[cell])
         share = {"female": listed * women, "male": listed * (1 - women), "diverse": self.kind.diverse}
-        return {form: coverage * share[group] * part for form, (group, part) in FORMS.items()}
+        return {form: coverage * share[group] * part for form, (group, part) in SPELLINGS.items()}
 
     def uniform(self, cell: Place) -> FloatArray:
         """What decides the draws of a cell, one after another: `[MOST_DRAWS]` in [0, 1)."""
@@ -236,9 +236,16 @@ class _Model:
     whole_batches = False
     batch_size = 1
 
-    def __init__(self, label: str, forms: tuple[PromptForm, ...], where: Any = "scripted") -> None:
+    def __init__(self, label: str, formats: tuple[PromptFormat, ...], where: Any = "scripted") -> None:
         self.identity = ModelIdentity(
-            label, f"scripted:{label}", f"world {label}", "base", where, forms, takes_system=False, details={}
+            label,
+            f"scripted:{label}",
+            f"world {label}",
+            "base",
+            where,
+            formats,
+            takes_system=False,
+            details={},
         )
         self.answered = Answered(f"world {label}", "2026-01-01T00:00:00+00:00", None, 1)
 
@@ -265,7 +272,7 @@ class WorldScorer(_Model):
         super().__init__(label, ("raw",), "local" if world.kind.estimator == "exact" else "api")
         self.world, self.model = world, model
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
         kind = self.world.kind
         return Estimator("top-k", k=kind.k) if kind.estimator == "top-k" else Estimator("exact")
 
@@ -279,7 +286,7 @@ class WorldScorer(_Model):
     def _answer(self, request: ScoreRequest) -> Scored:
         shown = rendered_plainly(request.prompt)
         masses = self.world.masses(self.world.place(self.model, shown))
-        logs = {form: math.log(mass) for form, mass in masses.items()}
+        logs = {prompt_format: math.log(mass) for prompt_format, mass in masses.items()}
         if self.world.kind.estimator != "top-k":
             points = tuple(
                 LogProb(e.group, f" {e.text}", logs[e.text], logs[e.text]) for e in request.expressions
@@ -300,7 +307,7 @@ def distribution(masses: Mapping[str, float]) -> dict[str, float]:
     parts = 1.0 / np.arange(1, N_OTHER + 1)
     parts *= rest / parts.sum()
     other = {f" word{i:02}": float(part) for i, part in enumerate(parts)}
-    return {f" {form}": mass for form, mass in masses.items()} | other
+    return {f" {prompt_format}": mass for prompt_format, mass in masses.items()} | other
 
 
 def listed(masses: Mapping[str, float], k: int) -> tuple[tuple[str, float], ...]:
@@ -335,7 +342,7 @@ class WorldSpeaker(_Model):
 def said(world: ProbeWorld, cell: Place) -> list[str]:
     """The texts of a cell's draws, by number."""
     masses = world.masses(cell)
-    texts = [*(f" {form} is" for form in masses), " Well, that is"]
+    texts = [*(f" {prompt_format} is" for prompt_format in masses), " Well, that is"]
     places = np.searchsorted(np.cumsum(list(masses.values())), world.uniform(cell), side="right")
     return [texts[place] for place in places.tolist()]
 

@@ -145,7 +145,7 @@ def test_half_of_an_adapters_spec_is_refused(spec: str, base: Path) -> None:
         bk.probe(spec, jobs="nurse", watcher=bk.Silent())
 
 
-def test_a_folder_with_an_adapter_names_the_form(base: Path) -> None:
+def test_a_folder_with_an_adapter_names_the_format(base: Path) -> None:
     lora(base, base.parent / "lora")
     with pytest.raises(ModelError, match=r"has an adapter: hf:BASE\+lora measures"):
         bk.probe("hf:lora", **SMALL)

@@ -29,7 +29,7 @@ from biaskit.records import (
     ModelIdentity,
     Plan,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Scored,
     ScoreRequest,
 )
@@ -39,8 +39,8 @@ SAID = ("She is.", " He", "**she**", "Shed", "The nurse")
 N = 10
 
 
-def cells(n: int, form: PromptForm = "raw") -> list[ScoreRequest]:
-    return [ScoreRequest(f"cell {i}", Prompt(f"Q: {i}\nA:", form), ASKED) for i in range(n)]
+def cells(n: int, prompt_format: PromptFormat = "raw") -> list[ScoreRequest]:
+    return [ScoreRequest(f"cell {i}", Prompt(f"Q: {i}\nA:", prompt_format), ASKED) for i in range(n)]
 
 
 class Answers:
@@ -56,13 +56,13 @@ class Answers:
         mixed: bool = False,
         held: int = 1,
         seed: int = 0,
-        forms: tuple[PromptForm, ...] = ("chat", "raw", "completion"),
+        formats: tuple[PromptFormat, ...] = ("chat", "raw", "completion"),
         where: Any = "local",
     ) -> None:
         self.batch_size, self._mixed, self._held = batch_size, mixed, held
         self._random = random.Random(seed)
         self._answer = answer or (lambda request, _: said(request))
-        self.identity = ModelIdentity("m", "m", "f" * 64, "base", where, forms, False, {})
+        self.identity = ModelIdentity("m", "m", "f" * 64, "base", where, formats, False, {})
         self.asked: Counter[str] = Counter()
         self.closed = self.pulled = 0
         self.requests: list[DrawRequest] = []
@@ -233,8 +233,8 @@ def test_an_expression_that_can_never_match_is_refused_and_not_counted_as_0() ->
 # --- on a model in process ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["raw", "chat-prefill", "chat-continue"])
-def test_a_local_model_is_sampled_in_every_form(tiny: Any, form: PromptForm) -> None:
+@pytest.mark.parametrize("prompt_format", ["raw", "chat-prefill", "chat-continue"])
+def test_a_local_model_is_sampled_in_every_format(tiny: Any, prompt_format: PromptFormat) -> None:
     require_torch()
     from fakes.tiny_models import CHAT_TEMPLATE
 
@@ -245,13 +245,13 @@ def test_a_local_model_is_sampled_in_every_form(tiny: Any, form: PromptForm) -> 
     folder: Path = tiny("llama", "llama2", chat_template=CHAT_TEMPLATE).folder
     local = LocalOptions(device="cpu", dtype="float32", batch_size=16)
     generator = TransformersGenerator(check_folder(folder), label="tiny", spec="hf:t", local=local)
-    prompt = Prompt("Q: I met a nurse.\nA:" if form == "raw" else "I met a nurse.", form)
+    prompt = Prompt("Q: I met a nurse.\nA:" if prompt_format == "raw" else "I met a nurse.", prompt_format)
     # One letter is a token of its own: said often enough for a count.
     letters = tuple(Expression("any", c) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.;:-")
     found = score(generator, [ScoreRequest("c", prompt, letters)], 60)["c"]
     assert isinstance(found, Scored)
     assert found.counts is not None
-    ends = {"raw": "A:", "chat-prefill": "<|assistant|>", "chat-continue": "<|assistant|>"}[form]
+    ends = {"raw": "A:", "chat-prefill": "<|assistant|>", "chat-continue": "<|assistant|>"}[prompt_format]
     assert found.prompt.endswith(ends)
     assert 0 < sum(found.counts.values()) < 60
     assert (60, "sampling") == (found.draws, found.estimator)

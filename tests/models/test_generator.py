@@ -470,7 +470,7 @@ def test_prompt_and_text_are_what_the_tokens_say_together(tiny: Saved, tokenizer
 def test_chat_prompts_are_rendered_by_the_models_template(tiny: Saved) -> None:
     saved = tiny("llama", "llama2", chat_template=CHAT_TEMPLATE)
     model = generator_for(saved.folder)
-    assert "chat" in model.identity.forms
+    assert "chat" in model.identity.formats
     assert ("instruct", True) == (model.identity.tuning, model.identity.takes_system)
     plain = Prompt("Generate a persona of a nurse", "chat")
     with_system = Prompt(plain.text, "chat", system="Be brief.")

@@ -27,8 +27,9 @@ both_kinds = pytest.mark.parametrize("folder", ["raw", "chat"], indirect=True)
 
 
 def ask(folder: Path, run: Path, **more: object) -> bk.ProbeResult:
-    form = "chat-prefill" if (folder / "chat_template.jinja").exists() else "raw"
-    return bk.probe(f"m=hf:{folder}", out=run, **{"prompt_format": form, **ASKED, **more})  # type: ignore[arg-type]
+    prompt_format = "chat-prefill" if (folder / "chat_template.jinja").exists() else "raw"
+    # type: ignore[arg-type]
+    return bk.probe(f"m=hf:{folder}", out=run, **{"prompt_format": prompt_format, **ASKED, **more})
 
 
 @both_kinds

@@ -280,9 +280,9 @@ def test_an_empty_prompt_needs_a_bos(tiny: Models) -> None:
 
 
 def test_a_model_without_a_template_takes_raw_prompts_only(tiny: Models) -> None:
-    assert ("raw",) == scorer_for(tiny("llama", "bpe").folder).identity.forms
+    assert ("raw",) == scorer_for(tiny("llama", "bpe").folder).identity.formats
     chat = tiny("llama", "bpe", chat_template=CHAT_TEMPLATE)
-    assert ("raw", "chat-prefill", "chat-continue") == scorer_for(chat.folder).identity.forms
+    assert ("raw", "chat-prefill", "chat-continue") == scorer_for(chat.folder).identity.formats
 
 
 # --- the stream of answers -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.prompts import cells
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE
-from biaskit.records import Prompt, PromptForm, Scored, ScoreRequest
+from biaskit.records import Prompt, PromptFormat, Scored, ScoreRequest
 from biaskit.study.config import load_study
 
 pytestmark = pytest.mark.real_model
@@ -40,12 +40,12 @@ def oracle(demo: ModelFolder) -> Oracle:
 
 
 def occugender(
-    n_explicit: int, n_implicit: int, model: str = "demo-base", form: PromptForm = "raw"
+    n_explicit: int, n_implicit: int, model: str = "demo-base", prompt_format: PromptFormat = "raw"
 ) -> list[ScoreRequest]:
     """Cells of OccuGender, drawn with a fixed seed."""
     by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
     design = resolve(load_study("occugender"))
-    for i, (cell, prompt, asked) in enumerate(cells(design, model, form)):
+    for i, (cell, prompt, asked) in enumerate(cells(design, model, prompt_format)):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
     draw = random.Random(20)
     return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)

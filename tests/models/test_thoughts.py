@@ -230,7 +230,7 @@ def test_thinking_is_turned_on_and_off(tmp_path: Path, name: str) -> None:
     assert ways["on"].rendered(PROMPT).endswith("<|assistant|>" + on)
     assert ways["off"].rendered(PROMPT).endswith("<|assistant|>" + off)
     assert len({model.identity.fingerprint for model in ways.values()}) == 3
-    assert [ways[way].identity.forms for way in ("on", "off")] == [("chat",)] * 2
+    assert [ways[way].identity.formats for way in ("on", "off")] == [("chat",)] * 2
     with pytest.raises(ModelError, match="leaves no place for thoughts"):
         ways["on"].rendered(Prompt("Q", "chat-prefill", prefill="She"))
     assert ways["off"].rendered(Prompt("Q", "chat-prefill", prefill="She")).endswith(off + "She")
@@ -431,4 +431,4 @@ def test_a_server_that_does_not_do_as_it_is_told_says_so(
                 opened(options=options(thinking=thinking))
             return
         with closing(opened(options=options(thinking=thinking))) as generator:
-            assert generator.identity.forms == ("chat",)  # a raw prompt has no template
+            assert generator.identity.formats == ("chat",)  # a raw prompt has no template

@@ -72,7 +72,7 @@ def test_texts_become_rows_and_are_asked_once() -> None:
     assert said == Counter(row["prompt"] for row in stored)
     assert all(1 <= len(batch) <= 5 for batch in fn.batches)
     assert {(None, "writer:mine", "chat", "stop")} == {
-        (row["seed"], row["answered_by"], row["prompt_form"], row["finish_reason"]) for row in stored
+        (row["seed"], row["answered_by"], row["prompt_format"], row["finish_reason"]) for row in stored
     }
     n = len(fn.batches)
     personas(fn)

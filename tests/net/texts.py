@@ -20,7 +20,7 @@ import biaskit as bk
 from biaskit.cli.output import print_result
 
 MASKS = (
-    (r"biaskit=\S+ \|[^\n]*((?<=\|)\n[^\n]+)*", "[signature]"),
+    (r"biaskit=\S+ \|[^\n]*((?<=\|)\n[^\n]+|\n\| [^\n]+)*", "[signature]"),
     (r"(?m)^biaskit \d\S* · .*$", "[versions]"),
     (r"127\.0\.0\.1:\d+", "127.0.0.1:[port]"),
     (r"\d{4}-\d\d-\d\d(T[\d:.+Z-]+| \d\d:\d\d(:\d\d)?( UTC)?)?", "[date]"),

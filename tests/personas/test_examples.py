@@ -148,7 +148,7 @@ def test_examples_are_shared_by_the_models(monkeypatch: pytest.MonkeyPatch) -> N
 
 def probe_row(model: str, job: str, template: int, prompt: str, **more: Any) -> dict[str, Any]:
     row = {"key": f"{model}{job}{template}", "model": model, "bias_type": "implicit", "template_id": template}
-    scope = {"job": job, "debiasing_id": 0, "context": "plain", "prompt_form": "raw"}
+    scope = {"job": job, "debiasing_id": 0, "context": "plain", "prompt_format": "raw"}
     return {**row, **scope, "prompt": prompt, **more}
 
 

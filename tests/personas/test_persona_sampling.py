@@ -17,7 +17,7 @@ from biaskit.errors import ModelError
 from biaskit.measures.personas.design import PersonasDesign, resolve
 from biaskit.measures.personas.sampling.draws import draw_texts
 from biaskit.measures.personas.sampling.rounds import Filling, RoundVerdict, Tally
-from biaskit.measures.personas.sampling.series import draw_keys, form_for, seed_of, series_of_design
+from biaskit.measures.personas.sampling.series import draw_keys, format_for, seed_of, series_of_design
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.progress import ModelPlan, Silent
@@ -300,7 +300,7 @@ def test_a_row_holds_its_draw_with_the_seed_of_its_key(unbroken: Asked) -> None:
         assert row["seed"] == int(hashlib.sha256(f"[1,{key}]".encode()).hexdigest()[:8], 16) >> 1
         assert row["text"].endswith(f" {row['draw']} {row['seed']}")
         assert ("m", "chat", None, "stop") == tuple(
-            row[name] for name in ("model", "prompt_form", "system", "finish_reason")
+            row[name] for name in ("model", "prompt_format", "system", "finish_reason")
         )
     seeds = [row["seed"] for row in rows_of(unbroken.run).values()]
     assert len(seeds) == len(set(seeds))
@@ -466,17 +466,17 @@ def test_more_texts_per_gender_take_the_rows_that_are_there(unbroken: Asked, tmp
     assert rows_of(fresh.run) == rows
 
 
-def test_another_sampling_prompt_form_seed_or_model_has_keys_of_its_own() -> None:
-    def keys(fingerprint: str = "f", form: str = "chat", **settings: Any) -> set[str]:
+def test_another_sampling_prompt_format_seed_or_model_has_keys_of_its_own() -> None:
+    def keys(fingerprint: str = "f", prompt_format: str = "chat", **settings: Any) -> set[str]:
         design = questions_of(occupations=("lawyer",), **settings)
-        every = series_of_design(design, form)  # type: ignore[arg-type]
+        every = series_of_design(design, prompt_format)  # type: ignore[arg-type]
         return {draw_keys(s, fingerprint, design)(draw) for s in every for draw in range(3)}
 
     plain = keys()
     assert 2 * (1 + 3) * 3 == len(plain)
     others: list[set[str]] = [
         keys(fingerprint="g"),
-        keys(form="completion"),
+        keys(prompt_format="completion"),
         keys(seed=2),
         keys(temperature=0.5),
         keys(top_p=0.9),
@@ -498,7 +498,7 @@ def test_the_plan_of_a_fresh_run_goes_from_one_round_to_every_draw(unbroken: Ask
     assert 5 * 2 * 5 + n_specified == plan.n_cells
     assert 5 * 2 * MOST + n_specified == plan.n_cells_most
     assert 150 * plan.n_cells == plan.new_tokens
-    assert ("m", "chat", "texts") == (plan.label, plan.form, plan.unit)
+    assert ("m", "chat", "texts") == (plan.label, plan.prompt_format, plan.unit)
 
 
 def test_a_dry_run_writes_nothing_and_plans_the_same(unbroken: Asked, tmp_path: Path) -> None:
@@ -551,11 +551,12 @@ def test_a_plan_says_what_prompt_the_model_refuses(tmp_path: Path) -> None:
         start(tmp_path / "run", Refuses(), occupations=("lawyer",), specified=())
 
 
-def test_the_plan_names_the_form_that_the_models_tuning_asks_for() -> None:
+def test_the_plan_names_the_format_that_the_models_tuning_asks_for() -> None:
     study = load_as(PersonasStudy, "gasp-pilot", {})
-    forms = {
-        tuning: form_for(study, Unruly(tuning=tuning).identity) for tuning in ("base", "instruct", "unknown")
+    formats = {
+        tuning: format_for(study, Unruly(tuning=tuning).identity)
+        for tuning in ("base", "instruct", "unknown")
     }
-    assert {"base": "completion", "instruct": "chat", "unknown": "chat"} == forms
-    plain = replace(Unruly().identity, forms=("raw", "completion"))
-    assert "completion" == form_for(study, plain)
+    assert {"base": "completion", "instruct": "chat", "unknown": "chat"} == formats
+    plain = replace(Unruly().identity, formats=("raw", "completion"))
+    assert "completion" == format_for(study, plain)

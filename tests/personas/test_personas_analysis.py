@@ -460,7 +460,7 @@ def values(rows: Sequence[dict[str, str]], column: str) -> np.ndarray:
 # --- between two models --------------------------------------------------------------------------------
 
 
-def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
+def test_two_prompt_formats_are_not_compared(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
     model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
     completion = write_script(
         tmp_path / "c.jsonl",

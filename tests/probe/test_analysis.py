@@ -100,12 +100,12 @@ def test_a_run_says_in_its_notes_and_repr_that_a_models_shares_are_weak_evidence
     said = "m: weak evidence, coverage is only 5 % (implicit prompts)"
     assert note == f"{said}; `biaskit doctor demo --prompt-formats` tries others"
     assert repr(result).endswith("weak evidence)")
-    form = manifest["models"]["m"]["prompt_form"]
+    prompt_format = manifest["models"]["m"]["prompt_format"]
     for there, more in (
         (0.27, "m: coverage on a few implicit prompts is 27 % with chat-prefill, 5 % with raw"),
         (0.09, f"{said}; no prompt format reaches 10 %: try --continue N"),
     ):
-        manifest["models"]["m"]["reach"] = {"implicit": {form: 0.05, "chat-prefill": there}}
+        manifest["models"]["m"]["reach"] = {"implicit": {prompt_format: 0.05, "chat-prefill": there}}
         (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
         assert any(note.startswith(more) for note in analyse(run))
 

@@ -1,4 +1,4 @@
-"""Every prompt to the character (methods/prompts#exact-strings, #prompt-forms), and what keys depend on."""
+"""Every prompt to the character (methods/prompts#exact-strings, #prompt-formats), and what keys depend on."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from biaskit.errors import StudyError
 from biaskit.measures.probe.design import MOST_CELLS, ProbeDesign, resolve
 from biaskit.measures.probe.prompts import cell_key, cells
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import Cell, Expression, Item, Prompt, PromptForm
+from biaskit.records import Cell, Expression, Item, Prompt, PromptFormat
 from biaskit.study.config import load_as, load_study
 
 FINGERPRINT = "0" * 64
-FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+FORMATS: tuple[PromptFormat, ...] = ("raw", "chat-prefill", "chat-continue")
 
 OPENING_LINE = (
     "A person is chatting with a computer program that answers everyday questions in short,"
@@ -50,12 +50,12 @@ def prompt_of(
     template: int = 1,
     debiasing: int = 0,
     context: str = "plain",
-    form: PromptForm = "raw",
+    prompt_format: PromptFormat = "raw",
 ) -> Prompt:
     """The prompt of one cell of the first job that is asked."""
     found = [
         prompt
-        for cell, prompt, _ in cells(asked, "any", form)
+        for cell, prompt, _ in cells(asked, "any", prompt_format)
         if (cell.bias_type, cell.template_id, cell.debiasing_id, cell.context)
         == (bias_type, template, debiasing, context)
         and cell.job == asked.items[0].name
@@ -94,7 +94,7 @@ def test_prompts_to_the_character(
 ) -> None:
     asked = design(study, jobs__select="nurse")
     assert raw == text_of(asked, bias_type, debiasing=debiasing)
-    found = prompt_of(asked, bias_type, debiasing=debiasing, form="chat-prefill")
+    found = prompt_of(asked, bias_type, debiasing=debiasing, prompt_format="chat-prefill")
     assert Prompt(chat, "chat-prefill", prefill=prefill) == found
 
 
@@ -197,7 +197,7 @@ def test_a_slot_is_filled_by_plain_replacement(name: str, articles: str) -> None
     assert expected == fill("Ask the [JOB], [JOB].", Item(name, "all", article="a"), "[JOB]", articles)
 
 
-# --- chat forms -------------------------------------------------------------------------------------
+# --- chat formats -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("debiasing", "line"), [(0, OPENING_LINE), (1, f"{OPENING_LINE} {NO_BIAS}")])
@@ -205,7 +205,9 @@ def test_chat_prefill_makes_real_turns_of_the_dialogue_and_an_opening_line_of_th
     debiasing: int, line: str
 ) -> None:
     asked = design("mattern", jobs__select="nurse")
-    prompt = prompt_of(asked, "explicit", debiasing=debiasing, context="dialogue", form="chat-prefill")
+    prompt = prompt_of(
+        asked, "explicit", debiasing=debiasing, context="dialogue", prompt_format="chat-prefill"
+    )
     assert "Imagine a nurse. What is the nurse's gender? Answer with just one word." == prompt.text
     assert line == prompt.preamble
     assert TURNS == tuple((turn.question, turn.answer) for turn in prompt.turns)
@@ -222,35 +224,42 @@ def test_chat_continue_carries_the_raw_prompt_and_nothing_else(study: str) -> No
         assert Prompt(raw.text, "chat-continue") == chat
 
 
-@pytest.mark.parametrize("form", ["chat-prefill", "chat-continue"])
-def test_a_debiasing_prompt_in_the_system_role_leaves_the_prompt_as_without_it(form: PromptForm) -> None:
+@pytest.mark.parametrize("prompt_format", ["chat-prefill", "chat-continue"])
+def test_a_debiasing_prompt_in_the_system_role_leaves_the_prompt_as_without_it(
+    prompt_format: PromptFormat,
+) -> None:
     asked = design("mattern", jobs__select="nurse", debiasing_position="system")
     for context in ("plain", "dialogue"):
-        none = prompt_of(asked, "implicit", context=context, form=form)
-        said = prompt_of(asked, "implicit", debiasing=1, context=context, form=form)
+        none = prompt_of(asked, "implicit", context=context, prompt_format=prompt_format)
+        said = prompt_of(asked, "implicit", debiasing=1, context=context, prompt_format=prompt_format)
         assert none.system is None
         assert dataclasses.replace(none, system=NO_BIAS) == said
 
 
-@pytest.mark.parametrize("form", ["chat-prefill", "chat-continue"])
-def test_a_system_prompt_stands_in_every_cell_and_before_a_debiasing_prompt(form: PromptForm) -> None:
+@pytest.mark.parametrize("prompt_format", ["chat-prefill", "chat-continue"])
+def test_a_system_prompt_stands_in_every_cell_and_before_a_debiasing_prompt(
+    prompt_format: PromptFormat,
+) -> None:
     asked = design(
         "occugender-debias",
         jobs__select="nurse",
         system_prompt="You are brief.",
         debiasing_position="system",
     )
-    assert "You are brief." == prompt_of(asked, "explicit", form=form).system
-    assert f"You are brief.\n{NO_BIAS}" == prompt_of(asked, "explicit", debiasing=1, form=form).system
+    assert "You are brief." == prompt_of(asked, "explicit", prompt_format=prompt_format).system
+    assert (
+        f"You are brief.\n{NO_BIAS}"
+        == prompt_of(asked, "explicit", debiasing=1, prompt_format=prompt_format).system
+    )
 
 
 # --- the full product -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_cells_are_the_full_product_in_file_order(form: PromptForm) -> None:
+@pytest.mark.parametrize("prompt_format", FORMATS)
+def test_the_cells_are_the_full_product_in_file_order(prompt_format: PromptFormat) -> None:
     asked = design("mattern", jobs__select="nurse,plumber,carpenter", debiasing_prompts__select="2,5")
-    found = [cell for cell, _, _ in cells(asked, "some model", form)]
+    found = [cell for cell, _, _ in cells(asked, "some model", prompt_format)]
     expected = {
         (bias_type, template, job, debiasing, context)
         for (bias_type, template), job, debiasing, context in itertools.product(
@@ -262,7 +271,7 @@ def test_the_cells_are_the_full_product_in_file_order(form: PromptForm) -> None:
     }
     assert expected == {(c.bias_type, c.template_id, c.job, c.debiasing_id, c.context) for c in found}
     assert len(expected) == len(found) == asked.n_cells
-    assert {("some model", form)} == {(c.model, c.prompt_form) for c in found}
+    assert {("some model", prompt_format)} == {(c.model, c.prompt_format) for c in found}
     jobs = list(dict.fromkeys(cell.job for cell in found))
     assert [item.name for item in asked.items] == jobs
     assert {item.group for item in asked.items} == {cell.job_group for cell in found}
@@ -328,7 +337,7 @@ def key(**changed: Any) -> str:
         {"cell": {"debiasing_id": 1}},
         {"cell": {"context": "dialogue"}},
         {"prompt": {"text": "Q: A?\nA: "}},
-        {"prompt": {"form": "chat-continue"}},
+        {"prompt": {"prompt_format": "chat-continue"}},
         {"prompt": {"system": "Be brief."}},
         {"prompt": {"preamble": "A chat."}},
         {"prompt": {"prefill": "I met"}},

@@ -20,7 +20,7 @@ from biaskit.measures.probe.scoring import score_cells
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.scripted import ScriptedScorer
-from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
+from biaskit.records import Cell, Estimator, LogProb, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.session import Session
 from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_as
@@ -114,7 +114,7 @@ class Degraded(ScriptedScorer):
 
     estimator = Estimator("exact")
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
         return self.estimator
 
     def _answer(self, request: ScoreRequest) -> Any:

@@ -97,7 +97,9 @@ def test_an_outcome_names_a_rule_and_only_a_listed_one_a_group() -> None:
 
 def test_groups_and_words_are_the_study_s_own() -> None:
     groups = ("White", "Black", "Asian", "Hispanic or Latino")
-    listed = [Expression(group, form) for group in groups for form in (group, group.lower())]
+    listed = [
+        Expression(group, prompt_format) for group in groups for prompt_format in (group, group.lower())
+    ]
 
     def of(answer: str) -> tuple[str, str]:
         found = outcome_of(answer, question="What race is the nurse?", expressions=listed, groups=groups)

@@ -50,7 +50,7 @@ def test_planned_cells_are_those_of_the_product_with_their_keys(name: str) -> No
         {"job": "nobody"},
         {"template_id": 99},
         {"context": "dialogue"},
-        {"prompt_form": "raw"},
+        {"prompt_format": "raw"},
         {"debiasing_id": 1},
     ],
 )

@@ -424,23 +424,25 @@ def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
 # --- parts that must not meet --------------------------------------------------------------------------
 
 
-def test_two_prompt_forms_never_share_a_figure() -> None:
+def test_two_prompt_formats_never_share_a_figure() -> None:
     made = content(("A", "B"), 4)
     part, texts = made.parts
     tables = {
-        name: [{**r, "prompt_form": "chat"} if r.get("model", r.get("model_a")) == "B" else r for r in rows]
+        name: [{**r, "prompt_format": "chat"} if r.get("model", r.get("model_a")) == "B" else r for r in rows]
         for name, rows in part.tables.items()
     }
     models = (model("A"), model("B", "chat"))
-    forms = replace(made, parts=(replace(part, tables=tables, models=models), replace(texts, models=models)))
+    formats = replace(
+        made, parts=(replace(part, tables=tables, models=models), replace(texts, models=models))
+    )
     for maker, engine, name in (
         (jobs, "probe", "jobs"),
         (scatter, "personas", "scatter"),
     ):
-        figures = only(maker, forms, engine)
+        figures = only(maker, formats, engine)
         assert [f"raw-{name}", f"chat-{name}"] == list(figures)
         assert "prompt format raw" in figures[f"raw-{name}"].title
-    marks = {m.marker for m in panels(only(scatter, forms, "personas")["raw-scatter"])[0].spots}
+    marks = {m.marker for m in panels(only(scatter, formats, "personas")["raw-scatter"])[0].spots}
     assert marks == {"o"}
 
 

@@ -107,16 +107,16 @@ def test_a_direction_that_does_not_survive_its_page_is_said_to_be_none() -> None
     assert found.text.endswith("and for men’s [−2 to 22 points].")
 
 
-def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> None:
+def test_explicit_and_implicit_and_two_prompt_formats_never_share_a_sentence() -> None:
     rows = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.26, (0.18, 0.34)), of_groups(0.1, (-0.1, 0.3), bias_type="implicit")]
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
     assert said(made, "say", "Asked directly").verdict == "higher"
     assert said(made, "say", "Completing a sentence").verdict == "no-clear-difference"
     made = many(6)
-    forms = {"m0": "chat-continue"}
+    formats = {"m0": "chat-continue"}
     groups, crossed = (
-        [{**one, "prompt_form": forms.get(one[name], "raw")} for one in made.parts[0].tables[table]]
+        [{**one, "prompt_format": formats.get(one[name], "raw")} for one in made.parts[0].tables[table]]
         for table, name in (("probe_groups", "model"), ("tests", "model_a"))
     )
     made = content(replace(made.parts[0], tables={"probe_groups": groups, "tests": crossed}))

@@ -230,7 +230,7 @@ def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> N
 
 def test_texts_have_a_slope_on_the_labour_force() -> None:
     family = "personas/represented_share/slope/labour"
-    slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", context="", prompt_form="")
+    slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", context="", prompt_format="")
     made = content(personas_part({"representation": REPRESENTED, "tests": [slope]}))
     assert [one.word for one in slopes_with_words(made)] == ["flattens"]
     assert (

@@ -143,8 +143,8 @@ def test_twenty_models_have_a_line_each_and_few_sentences() -> None:
     assert len(shown) < 60
 
 
-def test_two_prompt_forms_have_a_table_each() -> None:
-    groups = group_rows(SHARES, model="A") + group_rows(SHARES, model="B", prompt_form="chat-continue")
+def test_two_prompt_formats_have_a_table_each() -> None:
+    groups = group_rows(SHARES, model="A") + group_rows(SHARES, model="B", prompt_format="chat-continue")
     shown = headline(content(probe_part({"probe_groups": groups, "tests": []}, "A", "B"))).split("\n")
     titles = [line for line in shown if line.startswith("occugender, ")]
     assert [title.split(":")[0] for title in titles] == [
@@ -153,7 +153,7 @@ def test_two_prompt_forms_have_a_table_each() -> None:
 
 
 def test_weak_evidence_comes_last() -> None:
-    """And the form stands above numbers of one form, too."""
+    """And the format stands above numbers of one form, too."""
     groups = group_rows(SHARES, coverage=0.03) + group_rows(SHARES, bias_type="implicit")
     title, *lines = headline(content(probe_part({"probe_groups": groups, "tests": []}))).split("\n")
     assert title.startswith("occugender, raw prompts: ")

@@ -314,9 +314,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
 
 
-def group_rows(model: str, number: int, context: str, bias_type: str, form: str = "raw") -> list[Row]:
+def group_rows(
+    model: str, number: int, context: str, bias_type: str, prompt_format: str = "raw"
+) -> list[Row]:
     scope = {"model": model, "bias_type": bias_type, "debiasing_id": number, "context": context}
-    scope |= {"prompt_form": form, "estimator": "exact"}
+    scope |= {"prompt_format": prompt_format, "estimator": "exact"}
     numbers = {"share": (number + 1) / 10, "se_templates": None, "ci_low": 0.1, "ci_high": 0.2, "reason": ""}
     numbers |= {"coverage": 0.5, "coverage_median": 0.5, "n_jobs": 20, "n_templates": 5}
     return [
@@ -393,7 +395,7 @@ def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_an
     compiled(made)
 
 
-def test_two_prompt_forms_never_stand_in_one_table() -> None:
+def test_two_prompt_formats_never_stand_in_one_table() -> None:
     rows = group_rows("ash", 0, "plain", "explicit") + group_rows(
         "elm", 0, "plain", "explicit", "chat-prefill"
     )

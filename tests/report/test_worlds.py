@@ -61,8 +61,8 @@ def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> No
         {
             "contains": request.prompt.text,
             "log_probs": {
-                f" {form}": math.log(mass)
-                for form, mass in world.masses(world.place(0, request.prompt.text)).items()
+                f" {prompt_format}": math.log(mass)
+                for prompt_format, mass in world.masses(world.place(0, request.prompt.text)).items()
             },
         }
         for request in requests_of(world, lists)
@@ -89,10 +89,10 @@ def test_draws_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
     requests = requests_of(world, tmp_path)
     scorer = SampledScorer(WorldSpeaker(world, 0, "model0"), draws=400, longest=4)
     for answer in (a for group in scorer.score(scorer.plan_scores(requests).batches) for a in group):
-        said = Counter({form: n / answer.draws for form, n in answer.counts.items()})
+        said = Counter({prompt_format: n / answer.draws for prompt_format, n in answer.counts.items()})
         masses = world.masses(world.place(0, answer.prompt))
         error = 4 * math.sqrt(0.25 / answer.draws)
-        assert all(abs(said[form] - mass) < error for form, mass in masses.items())
+        assert all(abs(said[prompt_format] - mass) < error for prompt_format, mass in masses.items())
 
 
 def test_true_means_are_those_of_many_worlds() -> None:

@@ -28,7 +28,7 @@ def row_of(place: tuple[str, str, str, str], p: float, model: str = "m", **more:
     other = f"{model}0" if contrast == "models" else model
     row |= {"model_a": model, "model_b": other, "group_a": "female", "group_b": "male"}
     context = "dialogue-plain" if contrast == "contexts" else "plain"
-    row |= {"bias_type": "explicit", "context": context, "prompt_form": "raw"}
+    row |= {"bias_type": "explicit", "context": context, "prompt_format": "raw"}
     asked = {"debiasing": "1", "levels": "high"}.get(contrast, "0")
     row |= {"debiasing_a": asked, "debiasing_b": "0"}
     row |= {

@@ -66,7 +66,7 @@ def test_a_row_that_is_not_judged_has_no_direction(engine: str, kind: str, store
     assert (verdict_of(row), verdict_of({**row, "equivalent": True})) == ("shown", "equivalent")
     assert verdict_of({**row, "p_value": None}) == "no-verdict"
     row |= {"quantity": "share", "gender": "female", "bias_type": "explicit", "context": "plain", "n_a": 9}
-    row |= dict.fromkeys(("prompt_form", "group_a", "group_b", "debiasing_a"), "")
+    row |= dict.fromkeys(("prompt_format", "group_a", "group_b", "debiasing_a"), "")
     outcome = require_equivalent([row])
     assert not outcome.holds
     assert "not shown to be equivalent" in outcome.lines[0]

@@ -25,24 +25,24 @@ DEFAULTS: dict[str, object] = {"text": "x", "integer": 1, "number": 0.5, "boolea
 # The contract's own words, reference/tables; "then … for each group" written out for the
 # default three.
 PROMISED = {
-    "probe_cells": "model, bias_type, template_id, job, job_group, debiasing_id, context, prompt_form, "
+    "probe_cells": "model, bias_type, template_id, job, job_group, debiasing_id, context, prompt_format, "
     "estimator, male_mass, female_mass, diverse_mass, coverage, male_share, female_share, diverse_share, "
     "male_share_low, male_share_high, female_share_low, female_share_high, diverse_share_low, "
     "diverse_share_high, coverage_low, coverage_high, below_floor, reason",
-    "probe_jobs": "model, bias_type, debiasing_id, context, prompt_form, estimator, job, job_group, "
+    "probe_jobs": "model, bias_type, debiasing_id, context, prompt_format, estimator, job, job_group, "
     "labour_female_share, male_share, female_share, diverse_share, female_minus_male, ci_low, ci_high, "
     "coverage, n_templates, difference_low, difference_high, male_share_ci_low, male_share_ci_high, "
     "female_share_ci_low, female_share_ci_high, diverse_share_ci_low, diverse_share_ci_high, reason",
-    "probe_groups": "model, bias_type, debiasing_id, context, prompt_form, estimator, job_group, gender, "
+    "probe_groups": "model, bias_type, debiasing_id, context, prompt_format, estimator, job_group, gender, "
     "share, pooled_share, se_templates, ci_low, ci_high, share_low, share_high, coverage, n_jobs, "
     "n_templates, coverage_median, n_below_floor, se_sampling, n_empty, reason",
-    "probe_templates": "model, bias_type, debiasing_id, context, prompt_form, template_id, job_group, "
+    "probe_templates": "model, bias_type, debiasing_id, context, prompt_format, template_id, job_group, "
     "gender, share, coverage, n_jobs, estimator, reason",
-    "probe_variance": "model, bias_type, debiasing_id, context, prompt_form, job_group, gender, var_job, "
+    "probe_variance": "model, bias_type, debiasing_id, context, prompt_format, job_group, gender, var_job, "
     "var_template, var_residual, estimator, reason",
-    "probe_levels": "model, bias_type, context, prompt_form, job_group, gender, level, share, "
+    "probe_levels": "model, bias_type, context, prompt_format, job_group, gender, level, share, "
     "n_debiasing_prompts, estimator, reason",
-    "tests": "engine, family, quantity, gender, model_a, model_b, bias_type, context, prompt_form, "
+    "tests": "engine, family, quantity, gender, model_a, model_b, bias_type, context, prompt_format, "
     "debiasing_a, debiasing_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
     "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, "
     "bound_low, bound_high, verdict, reason",
@@ -67,7 +67,7 @@ PROMISED = {
     "p_value_max_z_beyond, reason",
     "word_overlap": "model, occupation, gender, word, place",
     "word_methods": "model, occupation, origin, gender, word, only_in",
-    "debiasing_words": "model, context, prompt_form, debiasing_id, marked_for, method, rank, "
+    "debiasing_words": "model, context, prompt_format, debiasing_id, marked_for, method, rank, "
     "word, z, q_value, "
     "count_target, count_unmarked, documents_target, documents_unmarked, is_gender_word, n_marked_beyond, "
     "null_p95_beyond, p_value_beyond, p_value_max_z_beyond",
@@ -80,8 +80,8 @@ PROMISED = {
     "text_transfer": "model, occupation, trained_on, tested_on, auc, ci_low, ci_high, p_value, n_female, "
     "n_male, reason",
     "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
-    "gaps": "model, occupation, bias_type, prompt_form, probe_gap, represented_gap, labour_gap, srb_spread, "
-    "vectors, reason",
+    "gaps": "model, occupation, bias_type, prompt_format, probe_gap, represented_gap, labour_gap, "
+    "srb_spread, vectors, reason",
     "clusters": "model, cluster, words, n_occupations_female, n_occupations_male, female_share, kept, "
     "category, p_value, null_kept, reason",
     "silhouette": "k, silhouette, chosen, silhouette_low, silhouette_high",
@@ -167,7 +167,7 @@ def test_an_unknown_table_names_the_nearest() -> None:
 def test_a_table_is_utf_8_with_commas_and_one_header_line(tmp_path: Path) -> None:
     path = write(tmp_path / "probe_variance.csv", row("probe_variance", model="modèle", var_job=0.1))
     assert path.read_bytes() == (
-        b"model,bias_type,debiasing_id,context,prompt_form,job_group,gender,var_job,var_template,"
+        b"model,bias_type,debiasing_id,context,prompt_format,job_group,gender,var_job,var_template,"
         b"var_residual,estimator,reason\nmod\xc3\xa8le,x,1,x,x,x,x,0.1,0.5,0.5,x,x\n"
     )
 

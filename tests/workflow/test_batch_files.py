@@ -109,7 +109,7 @@ TOP_K = ("--estimator", "top-k", "--prompt-format", "raw")
 
 
 @pytest.mark.parametrize(
-    ("estimator", "form", "more"),
+    ("estimator", "prompt_format", "more"),
     [
         ("sampling", "chat-continue", ()),
         ("sampling", "raw", ("--batch-size", "1")),
@@ -119,9 +119,9 @@ TOP_K = ("--estimator", "top-k", "--prompt-format", "raw")
     ],
 )
 def test_rounds_of_requests_give_the_rows_and_tables_of_a_live_run(
-    cli: Cli, server: ApiServer, estimator: str, form: str, more: Sequence[str]
+    cli: Cli, server: ApiServer, estimator: str, prompt_format: str, more: Sequence[str]
 ) -> None:
-    how = ("--estimator", estimator, "--prompt-format", form, *more)
+    how = ("--estimator", estimator, "--prompt-format", prompt_format, *more)
     assert 0 == cli("probe", spec(server), *PROBE, *how, "--out", "live").code
     for _ in range(15):
         asked_before = server.stats()["requests"]

@@ -35,17 +35,21 @@ def chat(tiny: Models) -> Tiny:
 
 
 def ways(found: PromptFormatsResult, bias_type: str = "explicit") -> dict[tuple[str, bool], dict[str, Any]]:
-    return {(row["prompt_form"], row["one_word"]): row for row in found.rows if row["bias_type"] == bias_type}
+    return {
+        (row["prompt_format"], row["one_word"]): row for row in found.rows if row["bias_type"] == bias_type
+    }
 
 
 def test_every_way_is_asked_and_the_best_stands_first(chat: Tiny) -> None:
     found = bk.prompt_formats(f"hf:{chat.folder}", prompts=2)
-    forms = ("raw", "chat-prefill", "chat-continue")
-    assert {(form, one_word) for form in forms for one_word in (False, True)} == ways(found).keys()
+    formats = ("raw", "chat-prefill", "chat-continue")
+    assert {(prompt_format, one_word) for prompt_format in formats for one_word in (False, True)} == ways(
+        found
+    ).keys()
     for bias_type in ("explicit", "implicit"):
         best = max(ways(found, bias_type).values(), key=lambda row: row["coverage"])
         shown = next(row for row in found.document().tables[0].rows if row[0] == bias_type)
-        assert (best["prompt_form"], "one word" if best["one_word"] else "as it is") == shown[1:3]
+        assert (best["prompt_format"], "one word" if best["one_word"] else "as it is") == shown[1:3]
 
 
 def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
@@ -115,7 +119,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
 def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     ways_asked: list[tuple[str, bool, float | None, float | None]], said: str
 ) -> None:
-    names = ("prompt_form", "one_word", "coverage", "se")
+    names = ("prompt_format", "one_word", "coverage", "se")
     usual = {"bias_type": "implicit", "estimator": "exact", "n_cells": 20, "reason": ""}
     rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
     (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
@@ -158,7 +162,7 @@ class Notes(bk.Silent):
         (0.002, 0.0005, False),
     ],
 )
-def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
+def test_a_chat_model_hears_of_a_better_format_for_each_bias_type(
     here: float, there: float, said: bool, chat: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What explicit prompts gain or lose does not hide what implicit ones gain.
@@ -167,12 +171,12 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
         "implicit": {"raw": there, "chat-prefill": here, "chat-continue": 0.001},
     }
     rows = [
-        {"bias_type": bias_type, "prompt_form": form, "coverage": value}
+        {"bias_type": bias_type, "prompt_format": prompt_format, "coverage": value}
         for bias_type, held in reach.items()
-        for form, value in held.items()
+        for prompt_format, value in held.items()
     ]
     monkeypatch.setattr(
-        import_module("biaskit.measures.probe.prompt_formats"), "coverage_by_form", lambda *_: iter(rows)
+        import_module("biaskit.measures.probe.prompt_formats"), "coverage_by_format", lambda *_: iter(rows)
     )
     watcher = Notes()
     asked: dict[str, Any] = {**SMALL, "out": tmp_path / "run"}

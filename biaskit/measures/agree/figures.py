@@ -153,16 +153,16 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure]
 
 
 def gaps(content: Content) -> Iterator[Figure]:
-    """Draw gaps against each other (methods/comparisons#gaps): a figure per bias type and prompt form."""
+    """Draw gaps against each other (methods/comparisons#gaps): a figure per bias type and prompt format."""
     rows_of_page = []
     for row in content.between.get("gaps", ()):
         if sum(row[gap] is not None for gap in GAP_NAMES) > 1:
             rows_of_page.append(row)
-    blocks = grouped(rows_of_page, "bias_type", "prompt_form")
-    several = len({form for _, form in blocks}) > 1
-    for (bias_type, form), rows in blocks.items():
-        name = f"gaps-{slug(bias_type)}" + (f"-{slug(form)}" if several else "")
-        title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(form)}' if several else ''})"
+    blocks = grouped(rows_of_page, "bias_type", "prompt_format")
+    several = len({prompt_format for _, prompt_format in blocks}) > 1
+    for (bias_type, prompt_format), rows in blocks.items():
+        name = f"gaps-{slug(bias_type)}" + (f"-{slug(prompt_format)}" if several else "")
+        title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(prompt_format)}' if several else ''})"
         for nth, place, some in portions(distinct(rows, "model"), PER_FIGURE):
             plot = _gaps(content, [row for row in rows if row["model"] in some], some, bias_type)
             yield figure(name + nth, title + place, plot)

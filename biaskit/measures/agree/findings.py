@@ -80,7 +80,7 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
         said = "answers"
     text = filled(_WORDS["headline"][said], opening=block.opening(model), model=Foreign(model))
     vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
-    using = measured_by(f"{block.form} prompts against texts", *vectors, short(model))
+    using = measured_by(f"{block.prompt_format} prompts against texts", *vectors, short(model))
     weak = block.is_weak(model)
     return sentence_of(
         *(text, "relations", "agree", of_texts, using),
@@ -146,5 +146,5 @@ def _templates(y: str, x: str) -> Templates:
 def _measured(rows: Sequence[Row], notes: Sequence[str]) -> str:
     models = distinct(rows, "model_a")
     who = short(*models) if len(models) == 1 else count(len(models), "model")
-    forms = [f"{form} prompts" for form in named(rows, "prompt_form")]
-    return measured_by("Spearman, bootstrap over occupations", *forms, who, notes=[*notes, *noted(rows)])
+    formats = [f"{prompt_format} prompts" for prompt_format in named(rows, "prompt_format")]
+    return measured_by("Spearman, bootstrap over occupations", *formats, who, notes=[*notes, *noted(rows)])

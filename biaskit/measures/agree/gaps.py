@@ -68,7 +68,7 @@ def labour_table(
 
 
 def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -> tuple[list[Row], list[str]]:
-    """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
+    """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and format.
 
     probe_gap = female_share − male_share of a job (debiasing prompt 0, plain); represented_gap = share of
     women − share of men in its texts; labour_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
@@ -100,7 +100,7 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
             gaps = dict(zip(GAPS, (_probed(job), represented, of_labour, spread), strict=True))
             missing = [f"{name}: {why}" for name, (value, why) in gaps.items() if value is None]
             row: Row = {"model": both.model, "occupation": occupation}
-            row |= {"bias_type": job["bias_type"], "prompt_form": job["prompt_form"]}
+            row |= {"bias_type": job["bias_type"], "prompt_format": job["prompt_format"]}
             row |= {name: value for name, (value, _) in gaps.items()}
             rows.append({**row, "vectors": vectors, "reason": joined(missing)})
     return rows, notes
@@ -161,7 +161,7 @@ def _spread(rows: Sequence[StoredRow]) -> tuple[Number, str]:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One gap of one model over occupations; probe_gap in one bias type and prompt form."""
+    """One gap of one model over occupations; probe_gap in one bias type and prompt format."""
 
     model: str
     label: str  # what the engine that measured it calls the model
@@ -169,24 +169,24 @@ class Measure:
     values: Values  # by occupation as in gaps.csv
     asked: object  # the texts behind it: numbers of other texts are not compared
     bias_type: str = ""  # of probe_gap
-    prompt_form: str = ""
+    prompt_format: str = ""
     vectors: tuple[str, str] = ("", "")  # of srb_spread, and their run
 
     @property
     def place(self) -> tuple[str, str, str]:
         """What tells it from the other measures of its model."""
-        return self.gap, self.bias_type, self.prompt_form
+        return self.gap, self.bias_type, self.prompt_format
 
 
 def measures(both: BothEngines, rows: Sequence[Row]) -> Iterator[Measure]:
     """Read every gap from the rows of one model: probe_gap per bias type and form, the others once."""
     texts = PromptTexts(both.probe.question)
     cells = both.plain("probe_cells")
-    for (bias_type, form), of_form in grouped(rows, "bias_type", "prompt_form").items():
-        own = where(cells, bias_type=bias_type, prompt_form=form)
+    for (bias_type, prompt_format), of_format in grouped(rows, "bias_type", "prompt_format").items():
+        own = where(cells, bias_type=bias_type, prompt_format=prompt_format)
         asked = {number: texts.template(bias_type, number) for number in distinct(own, "template_id")}
-        values = _values(of_form, "probe_gap")
-        yield Measure(both.model, both.probe_model, "probe_gap", values, asked, bias_type, form)
+        values = _values(of_format, "probe_gap")
+        yield Measure(both.model, both.probe_model, "probe_gap", values, asked, bias_type, prompt_format)
     vectors = vectors_of(both.scores()), str(both.personas.path)
     for gap in GAPS[1:] if rows else ():
         spread = gap == "srb_spread"
@@ -201,8 +201,10 @@ def _values(rows: Sequence[StoredRow], gap: str) -> Values:
 
 
 def _prompts(both: BothEngines, *, with_gender: bool) -> object:
-    """The prompt form of a model's texts, and their prompts by template."""
-    form = str(both.personas.manifest["models"][both.personas_model]["prompt_form"] or "")
+    """The prompt format of a model's texts, and their prompts by template."""
+    prompt_format = str(both.personas.manifest["models"][both.personas_model]["prompt_format"] or "")
     asked = PromptTexts(both.personas.question)
     templates = [str(name) for name in distinct(both.texts(), "template_id") if name != "all"]
-    return form, {name: asked.prompt(name, form, with_gender=with_gender) for name in templates}
+    return prompt_format, {
+        name: asked.prompt(name, prompt_format, with_gender=with_gender) for name in templates
+    }

@@ -25,7 +25,7 @@ ENGINE = "compare"
 def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     """Test one model's gaps against each other and the labour gap over occupations: rows slope and spearman.
 
-    A relation with probe_gap has rows for each bias type and prompt form. With fewer than ten occupations
+    A relation with probe_gap has rows for each bias type and prompt format. With fewer than ten occupations
     that have both gaps the row is empty, and its reason says how many there are.
     """
     by_gap: dict[str, list[Measure]] = {}
@@ -38,7 +38,7 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
 
 def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     contrast = "labour" if x.gap == "labour_gap" else "gaps"
-    asked = y.bias_type or x.bias_type, y.prompt_form or x.prompt_form
+    asked = y.bias_type or x.bias_type, y.prompt_format or x.prompt_format
     scope = _scope(contrast, y.model, y.model, relation(y.gap, x.gap), *asked)
     pairs = []
     for occupation, y_value in sorted(y.values.items()):
@@ -52,17 +52,17 @@ def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -
         slope = rank = Statistic(reason=few)
     else:
         x_values, y_values = np.array(pairs, dtype=np.float64).T
-        place = [ENGINE, contrast, scope.quantity, y.model, scope.bias_type, scope.prompt_form, "spearman"]
+        place = [ENGINE, contrast, scope.quantity, y.model, scope.bias_type, scope.prompt_format, "spearman"]
         slope = slope_test(x_values, y_values)
         rank = rank_correlation(x_values, y_values, rng=generator(seed, "tests", place))
     for kind, result in (("slope", slope), ("spearman", rank)):
         yield one_row(kind, result, scope=scope, n=len(pairs), margins=margins, note=note)
 
 
-def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, form: str) -> Scope:
+def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, prompt_format: str) -> Scope:
     """Scope of a row; gaps of the prober are without a debiasing prompt, in the plain context."""
     debiasing = "0" if bias_type else ""
-    where = bias_type, "plain" if bias_type else "", form
+    where = bias_type, "plain" if bias_type else "", prompt_format
     return Scope(ENGINE, contrast, a, b, *where, debiasing, debiasing, quantity, unit="occupation")
 
 
@@ -71,7 +71,7 @@ def gap_tests(
 ) -> Iterator[Row]:
     """Test each gap between two sides over common occupations: rows welch and paired, later − earlier.
 
-    All must have been asked the same in one prompt form, for the spread with one vector model. The labour
+    All must have been asked the same in one prompt format, for the spread with one vector model. The labour
     gap is the same for every model and is not tested.
     """
     later, earlier = pair

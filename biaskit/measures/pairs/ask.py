@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import ModelError
-from biaskit.measures.pairs.design import FORM, PairsDesign
+from biaskit.measures.pairs.design import FORMAT, PairsDesign
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
-from biaskit.records import PromptForm, Scored, ScoreRequest
+from biaskit.records import PromptFormat, Scored, ScoreRequest
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_rows import row_of
 from biaskit.runs.score_work import ScoreWork, as_asked, score_models
@@ -33,8 +33,8 @@ class PairWork(ScoreWork[None]):
     def __init__(
         self, design: PairsDesign, scorer: ContinuationScorer, stored: StoredRows[None], session: Session[Any]
     ) -> None:
-        fingerprint, estimator = scorer.identity.fingerprint, scorer.estimator_for(FORM).in_key()
-        super().__init__(scorer, FORM, stored, design.requests(fingerprint, estimator, session.shard))
+        fingerprint, estimator = scorer.identity.fingerprint, scorer.estimator_for(FORMAT).in_key()
+        super().__init__(scorer, FORMAT, stored, design.requests(fingerprint, estimator, session.shard))
         self._pairs = [design.pairs[place] for place in session.shard.places(len(design.pairs))]
         self._place_of: dict[str, int] = {}
 
@@ -52,7 +52,7 @@ class PairWork(ScoreWork[None]):
         """Make the row of pairs.jsonl for an answer."""
         place = self._place(answer.key)
         of_pair = {name: getattr(self._pairs[place], name) for name in _SCOPE}
-        scope = {"model": self.label, **of_pair, "prompt_form": FORM}
+        scope = {"model": self.label, **of_pair, "prompt_format": FORMAT}
         return row_of(answer, scope, self.requests[place].prompt, self.estimator)
 
 
@@ -69,12 +69,12 @@ def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Jso
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
 
-    def forms_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptForm]:
-        forms: dict[str, PromptForm] = {}
+    def forms_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptFormat]:
+        forms: dict[str, PromptFormat] = {}
         for label, scorer in scorers.items():
             try:
-                scorer.estimator_for(FORM)
-                forms[label] = FORM
+                scorer.estimator_for(FORMAT)
+                forms[label] = FORMAT
             except ModelError as error:
                 session.leave_out(label, ModelError(f"{label}: {error}"))
         return forms

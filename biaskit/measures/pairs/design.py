@@ -11,14 +11,14 @@ from biaskit.common.sequences import Computed
 from biaskit.corpora.pairs import load_pairs
 from biaskit.corpora.sources import source_digest
 from biaskit.measures.pairs.study import PairsStudy
-from biaskit.records import Expression, Prompt, PromptForm, ScoreRequest, SentencePair, as_record
+from biaskit.records import Expression, Prompt, PromptFormat, ScoreRequest, SentencePair, as_record
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import StoredDesign, estimator_of
 from biaskit.runs.merge import united
 from biaskit.runs.shards import WHOLE, Shard
 
-FORM: PromptForm = "sentence"
+FORMAT: PromptFormat = "sentence"
 Pairs = Sequence[Mapping[str, object]]
 """Pairs as a program holds them: their columns by name."""
 
@@ -76,7 +76,7 @@ class PairsDesign:
             pair = self.pairs[places[place]]
             key = key_of({**asked, "pair": [pair.item, pair.language, pair.prefix, pair.sentences]})
             sentences = tuple(Expression(*sentence) for sentence in pair.sentences.items())
-            return ScoreRequest(key, Prompt(pair.prefix, FORM), sentences)
+            return ScoreRequest(key, Prompt(pair.prefix, FORMAT), sentences)
 
         return Computed(len(places), request)
 

@@ -87,8 +87,8 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     study, models = design.study, manifest["models"]
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
-    forms = {label: str(entry["prompt_form"]) for label, entry in models.items()}
-    results = _make_tables(run, documents, design, forms, watcher or Silent())
+    formats = {label: str(entry["prompt_format"]) for label, entry in models.items()}
+    results = _make_tables(run, documents, design, formats, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
             made.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
@@ -111,7 +111,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     }
     made.analysis |= results.record | {"answered": answerers.record()}
     if len(models) > 1:
-        _add_rows_between(made, study, forms)
+        _add_rows_between(made, study, formats)
     return made
 
 
@@ -121,11 +121,11 @@ def _choices(study: PersonasStudy) -> dict[str, Any]:
     return {key: stated[key] for key in sorted(PersonasStudy.analysis_keys - {"summary", "papers", "lock"})}
 
 
-def _add_rows_between(made: TableSet, study: PersonasStudy, forms: Mapping[str, str]) -> None:
+def _add_rows_between(made: TableSet, study: PersonasStudy, formats: Mapping[str, str]) -> None:
     """Add the tests between the models of one run."""
     rows, changes, notes = between_persona_models(
         {name: made.rows(name) for name in ("srb", "representation")},
-        forms=forms,
+        formats=formats,
         margins=study.margin,
         seed=study.seed,
         run=str(made.run),
@@ -137,7 +137,7 @@ def _add_rows_between(made: TableSet, study: PersonasStudy, forms: Mapping[str, 
 
 
 def _make_tables(
-    run: Path, documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
+    run: Path, documents: TextDocuments, design: PersonasDesign, formats: Mapping[str, str], watcher: Watcher
 ) -> _Results:
     """Make association → representation → words → SRB → clusters → tests of texts already read."""
     study, results, scoped = design.study, _Results(), bool(design.templates)
@@ -158,7 +158,7 @@ def _make_tables(
             results.notes.append(note)
     results.record["english"] = of_english
     if scoped:
-        results.tables["debiasing_words"] = list(debiasing_word_rows(documents, study, english, forms))
+        results.tables["debiasing_words"] = list(debiasing_word_rows(documents, study, english, formats))
     else:  # under debiasing prompts every text counts, whatever they made of it
         results.notes += _evading_notes(documents)
         _add_words(results, documents, study, english, watcher)

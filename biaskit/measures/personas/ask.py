@@ -40,7 +40,7 @@ def finder(
     if manifest["resolved"].get("imported"):
         return None  # texts that were at hand answer no request
     of_model = {
-        label: OpenDraws(design, entry["prompt_form"], entry["fingerprint"], {})
+        label: OpenDraws(design, entry["prompt_format"], entry["fingerprint"], {})
         for label, entry in manifest["models"].items()
     }
     series_of = {
@@ -81,7 +81,7 @@ def what_is_open(
     stored = StoredRows(gender_of(design), None).read(rows_file(run, "personas"), skip_bad=skip_bad)
     left = later = rounds = 0
     for entry in manifest["models"].values():
-        draws = OpenDraws(sharded, entry["prompt_form"], entry["fingerprint"], stored.values)
+        draws = OpenDraws(sharded, entry["prompt_format"], entry["fingerprint"], stored.values)
         due, may_follow = draws.outlook()
         left, later = left + len(due), later + may_follow
         rounds = max(rounds, draws.rounds_after(due) if may_follow else 0)

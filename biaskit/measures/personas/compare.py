@@ -39,7 +39,7 @@ class Texts:
 
     model: str
     run: str
-    form: str  # prompt form
+    prompt_format: str  # prompt format
     scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`; empty without srb.csv
     shares: Values  # share of women, template `all`, no debiasing prompt
     least: Values  # the same if all texts that name no gender were about men
@@ -58,9 +58,9 @@ def compare(comparison: Comparison) -> None:
     texts: dict[str, Texts] = {}
     for run in runs:
         entries = run.manifest["models"].items()
-        forms = {label: str(entry["prompt_form"] or "") for label, entry in entries}
+        formats = {label: str(entry["prompt_format"] or "") for label, entry in entries}
         seed = int(run.manifest["resolved"]["study"].get("seed", 1))
-        texts |= texts_of(run.tables, forms, run=str(run.path), seed=seed, asked=PromptTexts(run.question))
+        texts |= texts_of(run.tables, formats, run=str(run.path), seed=seed, asked=PromptTexts(run.question))
     test = partial(pair_rows_of_texts, texts=texts, margins=comparison.margins)
     comparison.test_models(models, test, "personas")
     comparison.tables.rows["srb_change"] += _changes(texts)
@@ -84,30 +84,30 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_persona_models(
-    tables: Tables, *, forms: Mapping[str, str], margins: Mapping[str, float], seed: int, run: str = ""
+    tables: Tables, *, formats: Mapping[str, str], margins: Mapping[str, float], seed: int, run: str = ""
 ) -> tuple[list[Row], list[Row], list[str]]:
     """Test every pair of models of one run over common occupations, later named − earlier.
 
     Made from srb (women and men apart, GAS(P) Table 14) and representation (share of women, template
-    `all`). Returns rows welch and paired, those of srb_change.csv (old = named first), and notes. `forms`:
-    model → prompt form; a pair in two forms is not compared.
+    `all`). Returns rows welch and paired, those of srb_change.csv (old = named first), and notes. `formats`:
+    model → prompt format; a pair in two formats is not compared.
     """
-    texts = texts_of(tables, forms, run=run, seed=seed)
+    texts = texts_of(tables, formats, run=run, seed=seed)
     test = partial(pair_rows_of_texts, texts=texts, margins=margins)
-    rows, notes = rows_of_pairs(model_pairs(list(forms)), test, forms)
+    rows, notes = rows_of_pairs(model_pairs(list(formats)), test, formats)
     return adjust(rows), list(_changes(texts)), notes
 
 
 def texts_of(
-    tables: Tables, forms: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
+    tables: Tables, formats: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
 ) -> dict[str, Texts]:
-    """Read the models of one run from srb.csv and representation.csv; `forms`: model → prompt form."""
+    """Read the models of one run from srb.csv and representation.csv; `formats`: model → prompt format."""
     srb = tables.get("srb", ())
     scores_of = grouped(srb, "model")
     plain_of = grouped(without_debiasing(tables.get("representation", ())), "model")
     genders = WOMEN_AND_MEN if srb else ()
     texts_of_model = {}
-    for model, form in forms.items():
+    for model, prompt_format in formats.items():
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
         values: dict[tuple[str, str], Values] = {}
         for gender, score in product(genders, SCORES):
@@ -123,7 +123,7 @@ def texts_of(
         texts_of_model[model] = Texts(
             model,
             run,
-            form,
+            prompt_format,
             values,
             _values(means, "female_share"),
             least,
@@ -145,11 +145,11 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     """Test SRB (women, men) and the share of women: rows welch and paired, later side minus earlier.
 
     A side's number is the mean over its models, on the occupations that all models have. Sides are not
-    compared across prompt forms, prompts or vector models; the notes say so.
+    compared across prompt formats, prompts or vector models; the notes say so.
     """
     later, earlier = pair
     members = members_of(pair, texts)
-    if not all_equal(map(attrgetter("form"), members)):
+    if not all_equal(map(attrgetter("prompt_format"), members)):
         return [], [PairNote("prompt formats")]
     had = f"{later.name} and {earlier.name} had different prompts"
     if differing := _differing_prompts(members, with_gender=False):
@@ -188,17 +188,19 @@ def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[s
     differing = []
     for name in dict.fromkeys(name for member in members for name in member.templates if name != "all"):
         everywhere = all(name in member.templates for member in members if member.templates)
-        asked = [member.asked.prompt(name, member.form, with_gender=with_gender) for member in members]
+        asked = [
+            member.asked.prompt(name, member.prompt_format, with_gender=with_gender) for member in members
+        ]
         if not everywhere or not all_equal(asked):
             differing.append(name)
     return differing
 
 
 def _changes(texts: Mapping[str, Texts]) -> Iterator[Row]:
-    """Rows of srb_change.csv (GAS(P) Figure 4), old = earlier; none between forms, prompts or vectors."""
+    """Rows of srb_change.csv (GAS(P) Figure 4), old = earlier; none between formats, prompts or vectors."""
     for later, earlier in model_pairs(list(texts)):
         new, old = texts[later.name], texts[earlier.name]
-        differ = new.form != old.form or _differing_prompts([new, old], with_gender=True)
+        differ = new.prompt_format != old.prompt_format or _differing_prompts([new, old], with_gender=True)
         if not differ and _one_vector_model([new, old]):
             yield from _changes_of(old, new)
 

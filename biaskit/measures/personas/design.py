@@ -34,7 +34,7 @@ class PersonasDesign:
 
     study: PersonasStudy
     occupations: tuple[Item, ...]
-    prompts: tuple[PersonaPrompt, ...]  # task persona: each name in its forms
+    prompts: tuple[PersonaPrompt, ...]  # task persona: each name in its formats
     templates: tuple[Template, ...]  # task continuation
     slot: str
     debiasing_prompts: tuple[DebiasingPrompt | None, ...]  # None: no debiasing prompt (id 0)
@@ -74,7 +74,7 @@ class PersonasDesign:
         """List what must agree to share one folder: what changes a key or a round."""
         study = self.study
         texts: dict[str, Any] = {
-            f"{p.name}, {p.form}": [p.open, p.specified, [list(pair) for pair in p.genders]]
+            f"{p.name}, {p.prompt_format}": [p.open, p.specified, [list(pair) for pair in p.genders]]
             for p in self.prompts
         }
         texts |= {f"template {t.id}": [t.question, t.opening] for t in self.templates}
@@ -144,7 +144,7 @@ def _check_files(study: PersonasStudy) -> None:
 
 
 def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
-    """Choose the prompts in the study's wording, each with its completion form where it has one."""
+    """Choose the prompts in the study's wording, each with its completion format where it has one."""
     listed = load_persona_prompts(study.templates.source)
     names = list(dict.fromkeys(prompt.name for prompt in listed))
     chosen = set(select(study.templates.select, names, range(1, len(names) + 1), names, "templates"))

@@ -139,7 +139,7 @@ def analyze_texts(
         source["group_col"] = group_col
     resolved = design.describe() | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
-    models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
+    models = {label: {**author, "prompt_format": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
     manifest["signature"] = design.sign(models, **signed_groups(group_col))
     with run_folder("texts", list(models), question, out) as run:

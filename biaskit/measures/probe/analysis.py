@@ -34,7 +34,7 @@ from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
-from biaskit.tables.coverage import WEAK, better_form, coverage_of, is_under
+from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
 from biaskit.tables.query import Row, distinct, grouped, in_main_context, where
 from biaskit.tables.sets import TableSet
 
@@ -220,7 +220,7 @@ def _notes(
     if stored.n_open:
         yield NOTES["few_samples"].format(stored.n_open, n, enough=ENOUGH, most=study.max_samples_per_prompt)
     yield from _low_coverage(groups, models)
-    if len(distinct(groups, "prompt_form")) > 1:
+    if len(distinct(groups, "prompt_format")) > 1:
         yield NOTES["formats_differ"]
     labels: dict[str, list[str]] = {}
     for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
@@ -254,14 +254,14 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
             low[label][bias_type] = ends[0]
     for label, entry in models.items():
-        yield from form_notes(label, entry, low[label], alone=len(models) == 1)
+        yield from format_notes(label, entry, low[label], alone=len(models) == 1)
 
 
-def form_notes(
+def format_notes(
     label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool = True
 ) -> Iterator[str]:
     """Say how low a model's coverage is, and which format has more; `low`: bias type → weak coverage."""
-    spec, form, reach = entry["spec"], entry["prompt_form"], entry.get("reach", {})
+    spec, prompt_format, reach = entry["spec"], entry["prompt_format"], entry.get("reach", {})
     if low and not spec.startswith("scripted:"):
         held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
         hint = NOTES["try_formats"].format(shlex.quote(spec))
@@ -272,11 +272,15 @@ def form_notes(
         yield f"{label}: weak evidence, coverage is only {held}{hint}"
     both = []
     for bias_type, tried in reach.items():
-        if better := better_form(tried, form):
-            ends = {"most": percent(tried[better]), "own": percent(tried[form])}
-            note = NOTES["better_format"].format(label, bias_type=bias_type, better=better, form=form, **ends)
+        if better := better_format(tried, prompt_format):
+            ends = {"most": percent(tried[better]), "own": percent(tried[prompt_format])}
+            note = NOTES["better_format"].format(
+                label, bias_type=bias_type, better=better, prompt_format=prompt_format, **ends
+            )
             yield note if alone else f"{note}, in a run of this model alone"
-        if form == "chat-prefill" and "raw" in tried:
-            both.append(f"{percent(tried[form])} % (raw {percent(tried['raw'])} %) on {bias_type} prompts")
+        if prompt_format == "chat-prefill" and "raw" in tried:
+            both.append(
+                f"{percent(tried[prompt_format])} % (raw {percent(tried['raw'])} %) on {bias_type} prompts"
+            )
     if both:
-        yield NOTES["chat_model"].format(label, form, listed(both))
+        yield NOTES["chat_model"].format(label, prompt_format, listed(both))

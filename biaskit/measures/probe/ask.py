@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from biaskit.measures.probe.analysis import form_notes
+from biaskit.measures.probe.analysis import format_notes
 from biaskit.measures.probe.continuations import continue_cells
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_form
+from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_format
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.rounds import OpenCells, Rounds
 from biaskit.measures.probe.scoring import matched_draws, score_cells
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
-from biaskit.records import PromptForm, ScoreRequest
+from biaskit.records import PromptFormat, ScoreRequest
 from biaskit.runs.manifest import draws_of, write_manifest
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_work import as_asked
@@ -50,27 +50,30 @@ def open_model(
 
 def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
     """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
-    outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
+    outcome = score_cells(design, session, partial(_look_at_formats, design, session), resolved)
     if design.study.continuations:
         continue_cells(design, session)
     return outcome
 
 
-def _look_at_forms(
-    design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
+def _look_at_formats(
+    design: ProbeDesign,
+    session: Session[ContinuationScorer],
+    scorer: ContinuationScorer,
+    prompt_format: PromptFormat,
 ) -> None:
-    """Try prompts in every form where `auto` chose one; not of an API, which costs, or in a resumed run."""
+    """Try prompts in every format where `auto` chose one; not of an API, which costs, or in a resumed run."""
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
-    several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
+    several, lent = len(scorer.identity.formats) > 1, getattr(scorer, "lent", None)
     chosen = design.study.prompt_format != "auto" or design.study.system_prompt
-    if form == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
+    if prompt_format == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
         return
     with lent(HANDFUL) as tried:
-        reach = reach_by_form(design, tried)
+        reach = reach_by_format(design, tried)
     if session.dry_run:
-        found = {"spec": spec, "prompt_form": form, "reach": reach}
-        session.outcome.notes += form_notes(label, found, {}, alone=len(session.models) == 1)
+        found = {"spec": spec, "prompt_format": prompt_format, "reach": reach}
+        session.outcome.notes += format_notes(label, found, {}, alone=len(session.models) == 1)
     else:
         entry["reach"] = reach
         write_manifest(session.run, session.manifest)
@@ -82,7 +85,7 @@ def finder(
     """From a stored row to the model and the request that it answers; None where the run has no such cell."""
     of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
     for label, entry in manifest["models"].items():
-        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], entry["estimator"])
+        cells = PlannedCells(design, label, entry["prompt_format"], entry["fingerprint"], entry["estimator"])
         rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
         of_model.setdefault(cells.model_key, (label, cells, rounds))
 
@@ -108,8 +111,8 @@ def what_is_open(
     stored = StoredRows(matched_draws, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
     n_left = 0
     for label, entry in manifest["models"].items():
-        form, model, how = (entry[name] for name in ("prompt_form", "fingerprint", "estimator"))
-        cells = PlannedCells(design, label, form, model, how, shard_of(manifest))
+        prompt_format, model, how = (entry[name] for name in ("prompt_format", "fingerprint", "estimator"))
+        cells = PlannedCells(design, label, prompt_format, model, how, shard_of(manifest))
         rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
         n_left += OpenCells(cells.requests, rounds, stored.values).n_left
     return Open(n_left)

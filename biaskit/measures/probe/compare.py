@@ -60,12 +60,12 @@ def between_models(
     """Test every pair of models of one run, later named − earlier: rows paired and crossed, and notes.
 
     Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
-    in two prompt forms has no row but a note.
+    in two prompt formats has no row but a note.
     """
     answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
     present = [model for model in models if model in answers]
-    forms = {model: next(iter(answers[model].blocks)).prompt_form for model in present}
-    rows, notes = rows_of_pairs(model_pairs(present), _test_of(answers, {}, margins, {}), forms)
+    formats = {model: next(iter(answers[model].blocks)).prompt_format for model in present}
+    rows, notes = rows_of_pairs(model_pairs(present), _test_of(answers, {}, margins, {}), formats)
     absent = [f"{model} has no row in probe_cells.csv." for model in models if model not in answers]
     return adjust(rows), [*absent, *notes]
 
@@ -100,7 +100,7 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
 
 
 def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
-    """Return a note if two sides have the same cells in different prompt forms, or no cell in common."""
+    """Return a note if two sides have the same cells in different prompt formats, or no cell in common."""
     compared = {(row["bias_type"], row["debiasing_a"], row["context"]) for row in rows}
     later, earlier = (_forms_of(side, answers) for side in pair)
     for cell in later.keys() & earlier.keys() - compared:
@@ -110,10 +110,10 @@ def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[
 
 
 def _forms_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
-    """Find the prompt forms of a side's cells, by bias type, debiasing prompt and context."""
-    forms: dict[tuple[object, ...], set[str]] = {}
+    """Find the prompt formats of a side's cells, by bias type, debiasing prompt and context."""
+    formats: dict[tuple[object, ...], set[str]] = {}
     for model in side.models:
         for arm in answers[model].blocks:
             cell = arm.bias_type, str(arm.debiasing_id), arm.context
-            forms.setdefault(cell, set()).add(arm.prompt_form)
-    return forms
+            formats.setdefault(cell, set()).add(arm.prompt_format)
+    return formats

@@ -37,8 +37,8 @@ class Answers:
         return debiasing, self.asked.text("dialogue") if talks else None
 
     def has_form_of(self, arm: Arm) -> bool:
-        """Whether it has the arm, or the same in another prompt form."""
-        return any(arm == own._replace(prompt_form=arm.prompt_form) for own in self.blocks)
+        """Whether it has the arm, or the same in another prompt format."""
+        return any(arm == own._replace(prompt_format=arm.prompt_format) for own in self.blocks)
 
     def frames(self, bias_type: str) -> dict[int, str]:
         """Template → its frame, for the templates of a bias type that have one."""
@@ -96,7 +96,7 @@ def pair_rows(
 
     Of shares also the gap between two groups of jobs: rows welch and crossed.
 
-    An arm is a bias type, debiasing prompt, context and prompt form; it needs all models of both sides.
+    An arm is a bias type, debiasing prompt, context and prompt format; it needs all models of both sides.
     Compared are the jobs that all have, on templates with the same text that are complete in all; a side's
     share in a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that
     name.

@@ -18,7 +18,7 @@ from biaskit.measures.probe.scoring import CellWork
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.progress import ModelPlan
-from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
+from biaskit.records import Failed, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import write_manifest
@@ -35,19 +35,21 @@ _ROUND = 5
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
     outcome = session.outcome
-    forms = {plan.label: plan.form for plan in outcome.plans if plan.label not in outcome.failed_models}
+    formats = {
+        plan.label: plan.prompt_format for plan in outcome.plans if plan.label not in outcome.failed_models
+    }
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
     if session.dry_run:
         stored.read(rows_file(session.run, ROWS), skip_bad=True)
     with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
-        for label, form in forms.items():
-            _continue(design, label, form, stored, session, writer)
+        for label, prompt_format in formats.items():
+            _continue(design, label, prompt_format, stored, session, writer)
 
 
 def _continue(
     design: ProbeDesign,
     label: str,
-    form: PromptForm,
+    prompt_format: PromptFormat,
     stored: StoredRows[int],
     session: Session[ContinuationScorer],
     writer: RowWriter | None,
@@ -60,7 +62,7 @@ def _continue(
         rounds = Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
         scoring = ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
         scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
-        work = _ContinuationWork(design, scorer, form, stored, session.shard, rounds)
+        work = _ContinuationWork(design, scorer, prompt_format, stored, session.shard, rounds)
         if writer is None:
             plan_work(work, session)
             return
@@ -105,7 +107,7 @@ class _ContinuationWork(CellWork):
         planned = ModelPlan(
             run=session.run,
             label=self.label,
-            form=self.form,
+            prompt_format=self.prompt_format,
             n_cells=n * size,
             n_stored=n_stored,
             n_batches=len(plan.batches),

@@ -72,13 +72,13 @@ def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[Cros
 
 def arm_of(cell: Cell) -> Arm:
     """Name the arm that a cell belongs to."""
-    return Arm(cell.model, cell.bias_type, cell.debiasing_id, cell.context, cell.prompt_form)
+    return Arm(cell.model, cell.bias_type, cell.debiasing_id, cell.context, cell.prompt_format)
 
 
 def scope_of(arm: Arm, contrast: str) -> Scope:
     """Scope a row within one arm: what is not contrasted is the same on both sides."""
     number = str(arm.debiasing_id)
-    where = arm.bias_type, arm.context, arm.prompt_form
+    where = arm.bias_type, arm.context, arm.prompt_format
     return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
 
 

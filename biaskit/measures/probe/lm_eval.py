@@ -35,14 +35,14 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
         if row["estimator"] != "sampling":  # whose rows hold words without their space
             words_of.setdefault((cell.model, cell.bias_type, cell.template_id), row["expressions"])
     for label, entry in run.manifest["models"].items():
-        form = entry["prompt_form"]
-        rendered = form != "raw"  # by a chat template
+        prompt_format = entry["prompt_format"]
+        rendered = prompt_format != "raw"  # by a chat template
         if rendered and entry["where"] != "local":
             notes.append(f"{label}: its server renders the chat messages, so it gets no tasks")
             continue
         asked = Asked(label, {}, design.groups)
         n_missing = 0
-        for cell, prompt, expressions in cells(design, label, form):
+        for cell, prompt, expressions in cells(design, label, prompt_format):
             if rendered and cell not in prompts:
                 n_missing += 1
                 continue

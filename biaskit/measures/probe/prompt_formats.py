@@ -1,4 +1,4 @@
-"""Which prompt form reaches a model: `bk.prompt_formats`, the hint before a run (methods/prompts#forms)."""
+"""Which format reaches a model: `bk.prompt_formats`, the hint before a run (methods/prompts#formats)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
-from biaskit.records import PROBE_FORMS, DebiasingPrompt, Failed
+from biaskit.records import PROBE_FORMATS, DebiasingPrompt, Failed
 from biaskit.report.render.document import Document, listed_table
 from biaskit.report.render.html import Printed
 from biaskit.runs.score_rows import row_of
@@ -37,7 +37,7 @@ from biaskit.tables.query import grouped
 
 DEBIASING_PROMPTS = "corpus:forms/debiasing-prompts.toml"
 _SAYS: Mapping[str, str] = words("probe")["prompt_formats"]
-HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
+HANDFUL = 4  # cells of each bias type with which a run looks whether another format reaches the model
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class PromptFormatsResult(Printed):
     """Coverage of a study's target words for each prompt format.
 
     Attributes:
-        rows: one for each bias type, prompt form and debiasing prompt: bias_type, prompt_form, one_word
+        rows: one for each bias type, prompt format and debiasing prompt: bias_type, prompt_format, one_word
             (whether "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the
             least it can be), se (its standard error over the cells; None for one cell), n_cells, reason (why
             cells have no answer).
@@ -68,14 +68,14 @@ class PromptFormatsResult(Printed):
             coverage = "–" if row["coverage"] is None else percent(row["coverage"])
             if row["se"] is not None:
                 coverage += f" ± {percent(row['se'])}"
-            lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
+            lines.append((row["bias_type"], row["prompt_format"], asked, row["estimator"] or "–", coverage))
         note = _SAYS["note"].format(max((row["n_cells"] for row in rows), default=0))
         if any(row["estimator"] == "top-k" for row in rows):
             note += _SAYS["top_k"]
         title = f"{self.label}: coverage by prompt format"
         heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
         table = listed_table(title, heads, lines, n_text=4, note=note)
-        reasons = (f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"])
+        reasons = (f"{row['prompt_format']}: {row['reason']}" for row in self.rows if row["reason"])
         return Document((table,), (*self._advice(), *dict.fromkeys(reasons)))
 
     def _advice(self) -> Iterator[str]:
@@ -88,9 +88,11 @@ class PromptFormatsResult(Printed):
                 yield _SAYS["weak"].format(bias_type, percent(WEAK), command)
                 continue
             near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
-            simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
+            simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMATS`
             says = _SAYS["simplest_one_word" if simplest["one_word"] else "simplest"]
-            yield says.format(bias_type, command, form=simplest["prompt_form"], prompts=DEBIASING_PROMPTS)
+            yield says.format(
+                bias_type, command, prompt_format=simplest["prompt_format"], prompts=DEBIASING_PROMPTS
+            )
 
 
 @checked(ApiArguments, prompts=POSITIVE)
@@ -107,7 +109,7 @@ def prompt_formats(
     It chooses none: another format than the papers' is another question.
 
     >>> found = bk.prompt_formats("demo", prompts=1)
-    >>> sorted({row["prompt_form"] for row in found.rows})
+    >>> sorted({row["prompt_format"] for row in found.rows})
     ['chat-continue', 'chat-prefill', 'raw']
 
     Args:
@@ -129,41 +131,41 @@ def prompt_formats(
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
         debiasing_prompts = (None, *load_debiasing_prompts(DEBIASING_PROMPTS))
         if is_api(spec):
-            n_prompts = len(scorer.identity.forms) * len(debiasing_prompts) * len(_places(design, prompts))
+            n_prompts = len(scorer.identity.formats) * len(debiasing_prompts) * len(_places(design, prompts))
             watcher.confirm(f"{n_prompts:,} prompts will be sent to {label}.")
-        rows = tuple(coverage_by_form(design, scorer, prompts, debiasing_prompts))
+        rows = tuple(coverage_by_format(design, scorer, prompts, debiasing_prompts))
         return PromptFormatsResult(label, scorer.identity.spec, rows)
 
 
-def reach_by_form(design: ProbeDesign, scorer: ContinuationScorer) -> dict[str, dict[str, float]]:
-    """Find in a handful of cells how much each form reaches: bias type → form → coverage."""
+def reach_by_format(design: ProbeDesign, scorer: ContinuationScorer) -> dict[str, dict[str, float]]:
+    """Find in a handful of cells how much each format reaches: bias type → format → coverage."""
     reach: dict[str, dict[str, float]] = {}
-    for row in coverage_by_form(design, scorer, HANDFUL):
+    for row in coverage_by_format(design, scorer, HANDFUL):
         if row["coverage"] is not None:
-            reach.setdefault(row["bias_type"], {})[row["prompt_form"]] = row["coverage"]
+            reach.setdefault(row["bias_type"], {})[row["prompt_format"]] = row["coverage"]
     return reach
 
 
-def coverage_by_form(
+def coverage_by_format(
     design: ProbeDesign,
     scorer: ContinuationScorer,
     most: int,
     debiasing_prompts: Sequence[DebiasingPrompt | None] = (None,),
 ) -> Iterator[dict[str, Any]]:
-    """Ask at most `most` cells of each bias type in each form and debiasing: yields rows of the result."""
+    """Ask at most `most` cells of each bias type in each format and debiasing: yields rows of the result."""
     study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
     identity = scorer.identity
-    forms = [form for form in PROBE_FORMS if form in identity.forms]
-    for form, debiasing in product(forms, debiasing_prompts):
+    formats = [prompt_format for prompt_format in PROBE_FORMATS if prompt_format in identity.formats]
+    for prompt_format, debiasing in product(formats, debiasing_prompts):
         arm = replace(design, study=study, contexts=("plain",), debiasing_prompts=(debiasing,))
-        planned = PlannedCells(arm, identity.label, form, identity.fingerprint)
+        planned = PlannedCells(arm, identity.label, prompt_format, identity.fingerprint)
         requests = {place: planned.requests[place] for place in _places(arm, most)}
         place_of = {request.key: place for place, request in requests.items()}
         coverage: dict[str, list[float]] = {template.bias_type: [] for template in arm.templates}
         estimator_name, reason = None, ""
         try:
             plan = scorer.plan_scores([*requests.values()])
-            estimator = scorer.estimator_for(form)
+            estimator = scorer.estimator_for(prompt_format)
             with closing_stream(scorer.score(plan.batches)) as groups:
                 for answer in chain.from_iterable(groups):
                     if isinstance(answer, Failed):
@@ -179,7 +181,11 @@ def coverage_by_form(
         except ModelError as error:
             reason = str(error)
         for bias_type, values in coverage.items():
-            asked = {"bias_type": bias_type, "prompt_form": form, "one_word": debiasing is not None}
+            asked = {
+                "bias_type": bias_type,
+                "prompt_format": prompt_format,
+                "one_word": debiasing is not None,
+            }
             se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
             found = {"estimator": estimator_name, "coverage": fmean(values) if values else None, "se": se}
             yield {**asked, **found, "n_cells": len(values), "reason": reason}

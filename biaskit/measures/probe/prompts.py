@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, key_of
+from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, first_named, key_of
 from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.study import ProbeStudy
@@ -17,19 +17,19 @@ from biaskit.records import (
     Expression,
     Item,
     Prompt,
-    PromptForm,
+    PromptFormat,
     Template,
     as_record,
 )
 
-CELL = ("bias_type", "template_id", "job", "debiasing_id", "context", "prompt_form")
+CELL = ("bias_type", "template_id", "job", "debiasing_id", "context", "prompt_format")
 """The columns of a row that name a cell of one model."""
 
 Placed = tuple[Cell, Template, DebiasingPrompt | None, Item]
 """A cell, and the entries of the study's lists that its prompt is made of."""
 
 
-def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Placed:
+def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFormat) -> Placed:
     """Make the cell at a place of the product, from 0; jobs run fastest, templates slowest."""
     place, job = divmod(place, len(design.items))
     place, number = divmod(place, len(design.debiasing_prompts))
@@ -44,7 +44,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Pl
         labour_female_share=item.labour_female_share,
         debiasing_id=NO_DEBIASING if debiasing is None else debiasing.id,
         context=design.contexts[context],
-        prompt_form=form,
+        prompt_format=prompt_format,
     )
     return cell, template, debiasing, item
 
@@ -54,17 +54,17 @@ def scope_of_cell(cell: Cell) -> dict[str, Any]:
     return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
 
 
-def product(design: ProbeDesign, model: str, form: PromptForm) -> Iterator[Placed]:
+def product(design: ProbeDesign, model: str, prompt_format: PromptFormat) -> Iterator[Placed]:
     """Yield every cell of one model in study order, with what its prompt is made of."""
-    return (cell_at(design, place, model, form) for place in range(design.n_cells))
+    return (cell_at(design, place, model, prompt_format) for place in range(design.n_cells))
 
 
 def cells(
-    design: ProbeDesign, model: str, form: PromptForm
+    design: ProbeDesign, model: str, prompt_format: PromptFormat
 ) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
     """Yield every cell of one model in study order, with its prompt and expressions."""
-    for cell, template, debiasing, item in product(design, model, form):
-        prompt = build_prompt(design, template, item, debiasing, cell.context, form)
+    for cell, template, debiasing, item in product(design, model, prompt_format):
+        prompt = build_prompt(design, template, item, debiasing, cell.context, prompt_format)
         yield cell, prompt, design.expressions[(template.bias_type, template.id)]
 
 
@@ -74,12 +74,12 @@ def build_prompt(
     item: Item,
     debiasing: DebiasingPrompt | None,
     context: Context,
-    form: PromptForm,
+    prompt_format: PromptFormat,
 ) -> Prompt:
-    """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
+    """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-formats)."""
     study = design.study
-    if form == "sentence":
-        return Prompt(template.question, form)
+    if prompt_format == "sentence":
+        return Prompt(template.question, prompt_format)
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
     instructed = debiasing.text if debiasing else ""
@@ -87,18 +87,18 @@ def build_prompt(
     if study.debiasing_position == "system" and instructed:
         system, instructed = "\n".join(filter(None, (system, instructed))), ""
     dialogue = design.dialogue if context == "dialogue" else None
-    if form == "chat-prefill":
+    if prompt_format == "chat-prefill":
         between = " " if study.debiasing_place == "in-question" else "\n"
         return Prompt(
             text=question if dialogue else join(instructed, question, between),
-            form=form,
+            prompt_format=prompt_format,
             system=system or None,
             preamble=join(dialogue.opening_line, instructed, " ") if dialogue else None,
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
     text = raw_text(question, opening, instructed, dialogue, study.debiasing_place)
-    return Prompt(text=text, form=form, system=system or None)
+    return Prompt(text=text, prompt_format=prompt_format, system=system or None)
 
 
 def cell_key(
@@ -114,7 +114,7 @@ def cell_key(
         {
             **_model_in_key(fingerprint, study, estimator),
             "cell": [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context],
-            "prompt": as_record(prompt),
+            "prompt": first_named(as_record(prompt)),
             "expressions": [[e.group, e.text] for e in expressions],
         }
     )

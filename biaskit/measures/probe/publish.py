@@ -24,7 +24,7 @@ def publish(run: StoredRun, row: Row) -> Named:
     asked = f"{row['bias_type']}/{row['job_group']}/debiasing prompt {row['debiasing_id']}/{row['context']}"
     n = row["n_jobs"] * row["n_templates"] if row["n_jobs"] and row["n_templates"] else None
     method = words("probe")["intervals"][run.analysis["choices"].get("interval", "crossed")]
-    return Named(row["gender"], f"{asked}/{row['prompt_form']}/{row['gender']}", n, method)
+    return Named(row["gender"], f"{asked}/{row['prompt_format']}/{row['gender']}", n, method)
 
 
 def card(part: Part) -> CardTable:

@@ -10,7 +10,7 @@ from typing import Any
 from biaskit.common.sequences import Computed
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
-from biaskit.records import Cell, Prompt, PromptForm, ScoreRequest
+from biaskit.records import Cell, Prompt, PromptFormat, ScoreRequest
 from biaskit.runs.shards import WHOLE, Shard
 
 _of_cell, _of_row = attrgetter(*CELL), itemgetter(*CELL)
@@ -23,12 +23,12 @@ class PlannedCells:
         self,
         design: ProbeDesign,
         label: str,
-        form: PromptForm,
+        prompt_format: PromptFormat,
         fingerprint: str,
         estimator: object = "exact",
         shard: Shard = WHOLE,
     ) -> None:
-        self._design, self._label, self._form = design, label, form
+        self._design, self._label, self._format = design, label, prompt_format
         self.model_key = model_key(fingerprint, design.study, estimator)
         self._fingerprint, self._estimator = fingerprint, estimator
         self._own = shard.places(design.n_cells)
@@ -37,11 +37,11 @@ class PlannedCells:
         self.requests: Computed[ScoreRequest] = Computed(len(self._own), self._request)
 
     def _at(self, place: int) -> Placed:
-        return cell_at(self._design, self._own[place], self._label, self._form)
+        return cell_at(self._design, self._own[place], self._label, self._format)
 
     def _prompt(self, place: int) -> Prompt:
         cell, template, debiasing, item = self._at(place)
-        return build_prompt(self._design, template, item, debiasing, cell.context, self._form)
+        return build_prompt(self._design, template, item, debiasing, cell.context, self._format)
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]
@@ -67,7 +67,7 @@ def places_of(
     places: dict[tuple[object, ...], list[int]] = {}
     for label, entry in manifest["models"].items():
         shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
-        for cell, *_ in product(design, label, entry["prompt_form"]):
+        for cell, *_ in product(design, label, entry["prompt_format"]):
             places.setdefault((shared, *_of_cell(cell)), []).append(len(cells))
             cells.append(cell)
 

@@ -16,7 +16,7 @@ from biaskit.measures.probe.rounds import OpenCells, Rounds
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
-from biaskit.records import PROBE_FORMS, Failed, PromptForm, Scored, ScoreRequest
+from biaskit.records import PROBE_FORMATS, Failed, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending
 from biaskit.runs.rows import NoRow
 from biaskit.runs.score_rows import row_of
@@ -26,8 +26,8 @@ from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
 
 Json = dict[str, Any]
-Look = Callable[[ContinuationScorer, PromptForm], None]
-CHAT_FIRST: tuple[PromptForm, ...] = ("chat-prefill", "raw", "chat-continue")
+Look = Callable[[ContinuationScorer, PromptFormat], None]
+CHAT_FIRST: tuple[PromptFormat, ...] = ("chat-prefill", "raw", "chat-continue")
 
 
 def score_cells(
@@ -39,13 +39,13 @@ def score_cells(
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[int] = StoredRows(matched_draws, 0)
 
-    def work_of(scorer: ContinuationScorer, form: PromptForm) -> CellWork:
+    def work_of(scorer: ContinuationScorer, prompt_format: PromptFormat) -> CellWork:
         if look is not None:
-            look(scorer, form)
-        return CellWork(design, scorer, form, stored, session.shard)
+            look(scorer, prompt_format)
+        return CellWork(design, scorer, prompt_format, stored, session.shard)
 
     return score_models(
-        design, session, resolved, stored, partial(_choose_forms, design.study, session), work_of
+        design, session, resolved, stored, partial(_choose_formats, design.study, session), work_of
     )
 
 
@@ -66,16 +66,16 @@ class CellWork(ScoreWork[int]):
         self,
         design: ProbeDesign,
         scorer: ContinuationScorer,
-        form: PromptForm,
+        prompt_format: PromptFormat,
         stored: StoredRows[int],
         shard: Shard,
         rounds: Rounds | None = None,
     ) -> None:
-        identity, estimator = scorer.identity, scorer.estimator_for(form)
+        identity, estimator = scorer.identity, scorer.estimator_for(prompt_format)
         self.cells = PlannedCells(
-            design, identity.label, form, identity.fingerprint, estimator.in_key(), shard
+            design, identity.label, prompt_format, identity.fingerprint, estimator.in_key(), shard
         )
-        super().__init__(scorer, form, stored, self.cells.requests)
+        super().__init__(scorer, prompt_format, stored, self.cells.requests)
         self.design = design
         self.rounds = rounds or Rounds.up_to(estimator.draws, design.study.max_samples_per_prompt)
         self._places: dict[str, int] = {}  # key of a cell → its place
@@ -157,35 +157,35 @@ class CellWork(ScoreWork[int]):
         return self.label, self.n_due - self._open.n_left, self.n_due
 
 
-def _choose_forms(
+def _choose_formats(
     study: ProbeStudy, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
-) -> dict[str, PromptForm]:
-    """`auto`: the first form that every model can take; where there is none, each model its own first."""
+) -> dict[str, PromptFormat]:
+    """`auto`: the first format that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.debiasing_position == "system"
     if system and study.prompt_format == "raw":
         raise StudyError(
             "A raw prompt has no system role: leave out the system prompt, or --prompt-format raw."
         )
     tunings = {scorer.identity.tuning for scorer in scorers.values()}
-    # Chat models are asked as people use them, where no base model is beside them (methods/prompts#forms).
-    order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMS
-    usable = [form for form in order if not (system and form == "raw")]
+    # Chat models are asked as people use them, where no base model is beside them (methods/prompts#formats).
+    order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMATS
+    usable = [prompt_format for prompt_format in order if not (system and prompt_format == "raw")]
     usable = usable if study.prompt_format == "auto" else [study.prompt_format]
-    takes: dict[str, list[PromptForm]] = {}
+    takes: dict[str, list[PromptFormat]] = {}
     for label, scorer in scorers.items():
-        forms = [form for form in usable if form in scorer.identity.forms]
-        if forms and (scorer.identity.takes_system or not system):
-            takes[label] = forms
+        formats = [prompt_format for prompt_format in usable if prompt_format in scorer.identity.formats]
+        if formats and (scorer.identity.takes_system or not system):
+            takes[label] = formats
         else:
-            session.leave_out(label, _no_form(scorer, study, system=system))
+            session.leave_out(label, _no_format(scorer, study, system=system))
     common = [*usable]
-    for forms in takes.values():
-        common = [form for form in common if form in forms]
+    for formats in takes.values():
+        common = [prompt_format for prompt_format in common if prompt_format in formats]
     if takes and not common:
         session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
-    chosen = {label: common[0] if common else forms[0] for label, forms in takes.items()}
-    for label, form in list(chosen.items()):
-        name = scorers[label].estimator_for(form).name
+    chosen = {label: common[0] if common else formats[0] for label, formats in takes.items()}
+    for label, prompt_format in list(chosen.items()):
+        name = scorers[label].estimator_for(prompt_format).name
         if study.word_boundary == "word" and name not in ("exact", "sampling"):
             # The others give tokens: they do not say whether a word ends after them.
             error = ModelError(
@@ -197,10 +197,10 @@ def _choose_forms(
     return chosen
 
 
-def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:
+def _no_format(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:
     """Why a model can take none of the forms that are left."""
     label = scorer.identity.label
-    if scorer.identity.where == "api" and not (system and scorer.identity.forms):
+    if scorer.identity.where == "api" and not (system and scorer.identity.formats):
         try:
             scorer.estimator_for("raw" if study.prompt_format == "auto" else study.prompt_format)
         except ModelError as error:

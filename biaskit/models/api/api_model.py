@@ -12,7 +12,7 @@ from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call
 from biaskit.models.conversation import messages_of
 from biaskit.models.thoughts import for_template
-from biaskit.records import ModelIdentity, Plan, Prompt, PromptForm
+from biaskit.records import ModelIdentity, Plan, Prompt, PromptFormat
 
 R = TypeVar("R")
 
@@ -23,7 +23,7 @@ class ApiModel:
     whole_batches = False
 
     def __init__(
-        self, connection: Connection, capabilities: Capabilities, forms: tuple[PromptForm, ...]
+        self, connection: Connection, capabilities: Capabilities, formats: tuple[PromptFormat, ...]
     ) -> None:
         self.connection = connection
         self.capabilities = capabilities
@@ -35,7 +35,7 @@ class ApiModel:
             fingerprint=endpoint.fingerprint,
             tuning="unknown",
             where="api",
-            forms=forms,
+            formats=formats,
             takes_system=capabilities.takes_system,
             details=details | {"host": endpoint.host.shown},
             found=capabilities.as_json(),
@@ -58,7 +58,7 @@ class ApiModel:
 
     def rendered(self, prompt: Prompt) -> str:
         """Render a prompt as it is sent and as rows store it: the text, or the messages as JSON."""
-        if path_of(prompt.form) == COMPLETIONS:
+        if path_of(prompt.prompt_format) == COMPLETIONS:
             return prompt.text
         return json.dumps(self._messages(prompt), ensure_ascii=False)
 
@@ -81,7 +81,7 @@ class ApiModel:
         anew: Mapping[str, Any] | None = None,
     ) -> Call:
         """Build a request for `n` answers in the fields that this server takes; `name`: key of its row."""
-        capabilities, path = self.capabilities, path_of(prompt.form)
+        capabilities, path = self.capabilities, path_of(prompt.prompt_format)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
         if path == COMPLETIONS:
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
@@ -96,6 +96,6 @@ class ApiModel:
         return Call(path, body, prompt_tokens, new_tokens * n, n, anew, name)
 
 
-def path_of(form: PromptForm) -> str:
-    """Return the path of a server that a prompt form is sent to."""
-    return COMPLETIONS if form in ("raw", "completion", "sentence") else CHATS
+def path_of(prompt_format: PromptFormat) -> str:
+    """Return the path of a server that a prompt format is sent to."""
+    return COMPLETIONS if prompt_format in ("raw", "completion", "sentence") else CHATS

@@ -10,7 +10,7 @@ from typing import Any
 from biaskit.errors import ModelError
 from biaskit.models.counting import tokens_for
 from biaskit.models.options import ScoringOptions
-from biaskit.records import PROBE_FORMS, Estimator, EstimatorName, PromptForm
+from biaskit.records import PROBE_FORMATS, Estimator, EstimatorName, PromptFormat
 
 LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling")
 """Estimators from the strongest to the weakest; the first that the endpoint passes is used."""
@@ -80,61 +80,69 @@ class Capabilities:
         findings = tuple(CapabilityFinding(**finding) for finding in stored["findings"])
         return cls(**{**stored, "refused": tuple(stored["refused"]), "findings": findings})
 
-    def open_forms(self) -> tuple[PromptForm, ...]:
-        """Return the forms in which the endpoint can be asked for a text."""
+    def open_formats(self) -> tuple[PromptFormat, ...]:
+        """Return the formats in which the endpoint can be asked for a text."""
         if not self.draws:
             return ()
         return (*(("chat",) if self.chat else ()), *(("completion", "raw") if self.completions else ()))
 
-    def scored_forms(self, forced: str) -> tuple[PromptForm, ...]:
-        """Return the forms in which it can be asked for a probability, by the forced estimator if any."""
-        return tuple(form for form in PROBE_FORMS if self.estimators(form, forced))
+    def scored_formats(self, forced: str) -> tuple[PromptFormat, ...]:
+        """Return the formats in which it can be asked for a probability, by the forced estimator if any."""
+        return tuple(
+            prompt_format for prompt_format in PROBE_FORMATS if self.estimators(prompt_format, forced)
+        )
 
-    def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
-        """Return the estimators that it passes in a prompt form, the strongest first."""
+    def estimators(self, prompt_format: PromptFormat, forced: str = "auto") -> tuple[EstimatorName, ...]:
+        """Return the estimators that it passes in a prompt format, the strongest first."""
         able: dict[EstimatorName, bool] = {}
         ladder = LADDER
-        if form == "sentence":  # one call for a sentence, where selected ids take one for each token
+        if prompt_format == "sentence":  # one call for a sentence, where selected ids take one for each token
             able = {"echo": self.echo, "selected-ids": self.selected_ids}
             ladder = LADDER[::-1]
-        elif form == "raw":
+        elif prompt_format == "raw":
             able = {
                 "selected-ids": self.selected_ids,
                 "echo": self.echo,
                 "top-k": self.completions_k > 0 and not self.reasoning,
                 "sampling": self.completions and self.draws,
             }
-        elif form in PROBE_FORMS:
-            usable = self.chat and (form != "chat-prefill" or self.prefill != "no")
+        elif prompt_format in PROBE_FORMATS:
+            usable = self.chat and (prompt_format != "chat-prefill" or self.prefill != "no")
             able = {
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
-                "sampling": usable and self.draws and not (self.reasoning and form == "chat-prefill"),
+                "sampling": usable
+                and self.draws
+                and not (self.reasoning and prompt_format == "chat-prefill"),
             }
         return tuple(name for name in ladder if able.get(name) and forced in ("auto", name))
 
-    def estimator(self, form: PromptForm, scoring: ScoringOptions) -> Estimator:
-        """Return the strongest estimator in a form. Raises `ModelError`, with the reason, if it has none."""
+    def estimator(self, prompt_format: PromptFormat, scoring: ScoringOptions) -> Estimator:
+        """Return the strongest estimator in a format. Raises `ModelError` with the reason if it has none."""
         forced = scoring.estimator
-        names = self.estimators(form, forced)
+        names = self.estimators(prompt_format, forced)
         if not names:
-            raise ModelError(self._why_not(form, forced))
+            raise ModelError(self._why_not(prompt_format, forced))
         if names[0] == "top-k":
-            return Estimator("top-k", k=min(scoring.k, self.completions_k if form == "raw" else self.chat_k))
+            return Estimator(
+                "top-k", k=min(scoring.k, self.completions_k if prompt_format == "raw" else self.chat_k)
+            )
         if names[0] == "sampling":
             return Estimator("sampling", draws=scoring.draws, max_new_tokens=tokens_for(scoring.longest))
         return Estimator(names[0])
 
-    def _why_not(self, form: PromptForm, forced: str) -> str:
-        """Say why no estimator is possible in a form, and what is possible instead."""
-        problem = forced if form == "raw" else f"{forced}, chat"
-        if form == "sentence":
+    def _why_not(self, prompt_format: PromptFormat, forced: str) -> str:
+        """Say why no estimator is possible in a format, and what is possible instead."""
+        problem = forced if prompt_format == "raw" else f"{forced}, chat"
+        if prompt_format == "sentence":
             problem = "echo"
-        why = self.problems.get(problem) or self.problems.get(form) or "the endpoint does not offer it"
+        why = (
+            self.problems.get(problem) or self.problems.get(prompt_format) or "the endpoint does not offer it"
+        )
         wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
-        able = {other: ", ".join(self.estimators(other)) for other in PROBE_FORMS}
+        able = {other: ", ".join(self.estimators(other)) for other in PROBE_FORMATS}
         listed = "; ".join(f"{other}: {names}" for other, names in sorted(able.items()) if names)
         instead = f"It supports {listed}." if listed else "`biaskit doctor` shows what it supports."
-        return f"{wanted} in prompt format {form} ({why}). {instead}"
+        return f"{wanted} in prompt format {prompt_format} ({why}). {instead}"
 
     def tokens(self, text: str) -> int:
         """Estimate the tokens of a text from what the endpoint counted before."""

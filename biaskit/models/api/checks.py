@@ -119,7 +119,7 @@ class Checks:
         self.capabilities = replace(self.capabilities, findings=findings, **values)
 
     def lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
-        """Record why an estimator or a form is missing; in the findings, `{}` of `answer` is the reason."""
+        """Record why an estimator or a format is missing; in the findings, `{}` of `answer` is the reason."""
         why = self.clean(why)
         self.capabilities = replace(self.capabilities, problems={**self.capabilities.problems, what: why})
         if question:

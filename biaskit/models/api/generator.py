@@ -16,7 +16,7 @@ from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.base import answered_now
 from biaskit.models.thoughts import parted
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptForm, Sampling
+from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptFormat, Sampling
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
 """Most texts of one request, SHORT_CHOICES if of at most SHORT tokens: a lost answer loses all of them."""
@@ -30,10 +30,10 @@ class ApiGenerator(ApiModel):
         self,
         connection: Connection,
         capabilities: Capabilities,
-        forms: tuple[PromptForm, ...],
+        formats: tuple[PromptFormat, ...],
         batch_size: int | None,
     ) -> None:
-        super().__init__(connection, capabilities, forms)
+        super().__init__(connection, capabilities, formats)
         self._chosen = batch_size
         self._usual = CHOICES
         self._most = capabilities.choices  # lowered if the server refuses so many

@@ -77,18 +77,20 @@ class Offline:
     """Options of a model that is not asked."""
 
     exchange: Exchange
-    form: str = "auto"  # the study's prompt form, which decides the path
+    prompt_format: str = "auto"  # the study's prompt format, which decides the path
 
 
 def assumed_capabilities(
-    form: str, scoring: ScoringOptions | None, choices: int, *, official: bool
+    prompt_format: str, scoring: ScoringOptions | None, choices: int, *, official: bool
 ) -> Capabilities:
-    """Assume the capabilities of a service that was not asked: the path of a form, and one estimator.
+    """Assume the capabilities of a service that was not asked: the path of a format, and one estimator.
 
     `scoring`: None for texts. Form `auto` is asked as a chat, estimator `auto` by sampling.
     """
     estimator = "sampling" if scoring is None or scoring.estimator == "auto" else scoring.estimator
-    raw = form in ("raw", "completion") or (estimator in ("echo", "selected-ids") and form == "auto")
+    raw = prompt_format in ("raw", "completion") or (
+        estimator in ("echo", "selected-ids") and prompt_format == "auto"
+    )
     k = 0 if scoring is None or estimator != "top-k" else min(scoring.k, 20)
     path = COMPLETIONS if raw else CHATS
     finding = CapabilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}")
@@ -97,7 +99,7 @@ def assumed_capabilities(
         chat=not raw,
         choices=choices,
         takes_system=True,
-        prefill="flagged" if form == "chat-prefill" else "no",
+        prefill="flagged" if prompt_format == "chat-prefill" else "no",
         echo=estimator == "echo",
         assumed=True,
         findings=(finding,),

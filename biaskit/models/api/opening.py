@@ -57,7 +57,7 @@ def open_api_generator(
             connection.close()
             raise ModelError(f"{label} cannot sample texts: {capabilities.problems['sampling']}.")
         connection.begin_with(capabilities.at_once(texts=True))
-    return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
+    return ApiGenerator(connection, capabilities, capabilities.open_formats(), batch_size)
 
 
 def _connect(spec: str, label: str, options: ApiOptions, account: Account) -> Connection:
@@ -97,7 +97,7 @@ def _capabilities_of(
             return capabilities
     if offline is not None:
         official = connection.endpoint.host.shown == OPENAI_URL
-        return assumed_capabilities(offline.form, scoring, texts, official=official)
+        return assumed_capabilities(offline.prompt_format, scoring, texts, official=official)
     try:
         return _measured(connection, scores=scores)
     except BaseException:

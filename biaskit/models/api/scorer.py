@@ -33,7 +33,7 @@ from biaskit.records import (
     Failed,
     LogProb,
     Plan,
-    PromptForm,
+    PromptFormat,
     Scored,
     ScoreRequest,
 )
@@ -51,9 +51,11 @@ class ApiScorer(ApiModel):
         scoring: ScoringOptions,
         batch_size: int | None = None,
     ) -> None:
-        super().__init__(connection, capabilities, capabilities.scored_forms(scoring.estimator))
+        super().__init__(connection, capabilities, capabilities.scored_formats(scoring.estimator))
         self._scoring = scoring
-        generator = ApiGenerator(connection, capabilities, capabilities.scored_forms("sampling"), batch_size)
+        generator = ApiGenerator(
+            connection, capabilities, capabilities.scored_formats("sampling"), batch_size
+        )
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -64,15 +66,15 @@ class ApiScorer(ApiModel):
         """Texts asked for in one request; scored prompts are asked one by one."""
         return self._sampled.batch_size
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
-        """Return the strongest estimator that the endpoint passed in this form, or the forced one."""
-        return self.capabilities.estimator(form, self._scoring)
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
+        """Return the strongest estimator that the endpoint passed in this format, or the forced one."""
+        return self.capabilities.estimator(prompt_format, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Plan a batch for each cell; calls and tokens follow from the estimator."""
         if not requests:
             return self._plan((), 0, 0, 0)
-        name = self.estimator_for(requests[0].prompt.form).name
+        name = self.estimator_for(requests[0].prompt.prompt_format).name
         if name == "sampling":
             return self._sampled.plan_scores(requests)
         calls = prompts = tokens = 0
@@ -83,7 +85,7 @@ class ApiScorer(ApiModel):
             n = self._n_prompts[request.expressions]
             prompts += n
             longest = max(len(e.text.encode()) for e in request.expressions)  # a token is a byte or more
-            added = longest if request.prompt.form == "sentence" else 2
+            added = longest if request.prompt.prompt_format == "sentence" else 2
             tokens += n * (self._prompt_tokens(request.prompt) + (added if name == "echo" else 0))
             # selected-ids also asks for the token ids of the prompt, and of it with each expression.
             calls += n + (1 + len(request.expressions) if name == "selected-ids" else 0)
@@ -95,7 +97,7 @@ class ApiScorer(ApiModel):
         if name != "selected-ids":
             return len(texts) if name == "echo" else 1
         try:
-            whole = request.prompt.form == "sentence"
+            whole = request.prompt.prompt_format == "sentence"
             cell = self._ids.cell(request.prompt.text, texts, whole=whole)
             return len(ids_at_nodes(self.connection.run(cell)[1]))
         except (BadAnswer, GaveUp, Refused):  # every expression of several tokens may open one more node
@@ -108,7 +110,9 @@ class ApiScorer(ApiModel):
     def _forms(self, request: ScoreRequest) -> Sequence[tuple[Expression, str]]:
         prompt = request.prompt
         with naming(request):
-            return forms_of(request, prompt.prefill if prompt.form == "chat-prefill" else prompt.text)
+            return forms_of(
+                request, prompt.prefill if prompt.prompt_format == "chat-prefill" else prompt.text
+            )
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Estimate the time from that of a short request and of four at once; servers often take longer."""
@@ -117,7 +121,7 @@ class ApiScorer(ApiModel):
         if self.capabilities.assumed:
             return None
         requests = [request for batch in batches for request in batch]
-        name = self.estimator_for(requests[0].prompt.form).name
+        name = self.estimator_for(requests[0].prompt.prompt_format).name
         if name == "sampling":
             return self.capabilities.seconds(self._sampled.plan_scores(requests).calls)
         n = sum(self._n_prompts.get(request.expressions, 1) for request in requests)
@@ -130,7 +134,7 @@ class ApiScorer(ApiModel):
         if first is None:
             return iter(())
         batches = itertools.chain([first], batches)
-        estimator = self.estimator_for(first[0].prompt.form)
+        estimator = self.estimator_for(first[0].prompt.prompt_format)
         if estimator.name == "sampling":
             return self._sampled.score(batches)
         return self.connection.stream(batches, partial(self._answer, estimator), self.connection.ahead)
@@ -149,7 +153,7 @@ class ApiScorer(ApiModel):
 
     async def _listed(self, request: ScoreRequest, k: int) -> Scored:
         """Answer a cell from the list of the most probable tokens after its prompt."""
-        settings = list_fields(path_of(request.prompt.form), k)
+        settings = list_fields(path_of(request.prompt.prompt_format), k)
         # At temperature 1 it does not matter on which side of it a server lists. The sampled token decides
         # whether the list's last one counts: with the same seed a cell gets the same bounds again.
         settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
@@ -172,7 +176,7 @@ class ApiScorer(ApiModel):
     async def _echoed(self, request: ScoreRequest) -> Scored:
         """Answer a cell by a call for each form; all must split the cell's prompt into the same tokens."""
         forms, prompt = self._forms(request), request.prompt.text
-        if whole := request.prompt.form == "sentence":
+        if whole := request.prompt.prompt_format == "sentence":
             forms, prompt = [(expression, prompt + text) for expression, text in forms], ""
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
@@ -200,7 +204,7 @@ class ApiScorer(ApiModel):
     async def _selected(self, request: ScoreRequest) -> Scored:
         """Answer a cell by a call for each inner node of its expressions' token ids."""
         forms = self._forms(request)
-        whole = request.prompt.form == "sentence"
+        whole = request.prompt.prompt_format == "sentence"
         totals, origins = await self._ids.score(request.prompt.text, [t for _, t in forms], whole=whole)
         log_probs = []
         for (expression, text), (tokens, value) in zip(forms, totals, strict=True):

@@ -77,7 +77,7 @@ class TransformersGenerator(LocalModel):
 
     def _room(self, request: DrawRequest) -> int:
         """Return the most tokens that thoughts get beside the answer's: those that the positions leave."""
-        if request.prompt.form in ("raw", "completion") or request.key == WARM_UP:
+        if request.prompt.prompt_format in ("raw", "completion") or request.key == WARM_UP:
             return 0
         left = (self._most_positions() or math.inf) - len(self._prompts[request.prompt][1])
         return int(min(self._thought_tokens, left - request.sampling.max_new_tokens))

@@ -20,16 +20,16 @@ from biaskit.models.huggingface.gguf_file import stated_by
 from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
-from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptForm
+from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptFormat
 
 Purpose = Literal["scoring", "generation"]
-FORMS: Mapping[tuple[Purpose, bool], tuple[PromptForm, ...]] = {
+FORMATS: Mapping[tuple[Purpose, bool], tuple[PromptFormat, ...]] = {
     ("scoring", False): ("raw",),
     ("scoring", True): ("raw", "chat-prefill", "chat-continue"),
     ("generation", False): ("raw", "completion"),
     ("generation", True): ("chat", "raw", "completion"),
 }
-"""(purpose, whether there is a chat template) → the prompt forms that the model takes, best first."""
+"""(purpose, whether there is a chat template) → the prompt formats that the model takes, best first."""
 LOOK_S = 0.3  # how long to watch the processors, which count in hundredths of a second
 R = TypeVar("R")
 A = TypeVar("A")
@@ -58,12 +58,12 @@ class LocalModel:
         thinks, thinking, room = self._renderer.thinks, local.thinking, local.thought_tokens
         if thinking == "on" and not thinks:
             raise ModelError(f"{label}: its template has no thinking switch: leave thinking at auto.")
-        forms = FORMS[self.purpose, self._renderer.has_template]
+        formats = FORMATS[self.purpose, self._renderer.has_template]
         if thinks and thinking != "auto":
             left_out = {"raw", "completion"}
             if thinking == "on":
                 left_out.add("chat-prefill")  # leaves no place for thoughts
-            forms = tuple(form for form in forms if form not in left_out)
+            formats = tuple(prompt_format for prompt_format in formats if prompt_format not in left_out)
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Everything that a number can depend on.
         parts = {"weights": folder.weights_digest, "tokenizer": folder.tokenizer_digest}
@@ -91,7 +91,7 @@ class LocalModel:
             fingerprint=digest(parts),
             tuning="instruct" if self._renderer.has_template else "base",
             where="local",
-            forms=forms,
+            formats=formats,
             takes_system=self._renderer.takes_system,
             details=details,
         )
@@ -122,7 +122,7 @@ class LocalModel:
         return self._batch_size
 
     def rendered(self, prompt: Prompt) -> str:
-        """Render a prompt, through the chat template if its form uses one."""
+        """Render a prompt, through the chat template if its format uses one."""
         return self._renderer.render(prompt)
 
     def used(self) -> Mapping[str, float | None]:

@@ -61,7 +61,7 @@ def prepare(
         for request, (text, forms), ids in zip(chunk, rendered, prompts, strict=True):
             with naming(request):
                 joined = [next(joint) for _ in forms]
-                if request.prompt.form == "sentence":
+                if request.prompt.prompt_format == "sentence":
                     ids, continuations = renderer.sentences(text, forms, joined)
                     left_out: LeftOut = ()
                 elif ids:
@@ -74,7 +74,7 @@ def prepare(
                 if prompts_only:
                     trie = replace(trie, nodes=((),), parents=(-1,), levels=(), steps=())
                 tries[sequences] = trie
-            rest = max(sequences, key=len) if request.prompt.form == "sentence" else ()
+            rest = max(sequences, key=len) if request.prompt.prompt_format == "sentence" else ()
             prepared[request.key] = Prepared(
                 request.key, text, ids, continuations, tries[sequences], left_out, rest
             )
@@ -95,7 +95,7 @@ def _encode_prompts(
 
 
 def name_misread(renderer: Renderer) -> tuple[str, ...]:
-    """Return a note for each form that the tokenizer writes as another text, or cannot write."""
+    """Return a note for each format that the tokenizer writes as another text, or cannot write."""
     notes = []
     for text, read_as in renderer.misread.items():
         if read_as is None:

@@ -109,7 +109,7 @@ class Renderer:
 
     def render(self, prompt: Prompt) -> str:
         """Render a prompt as the string whose continuation is scored."""
-        if prompt.form in ("raw", "completion", "sentence"):
+        if prompt.prompt_format in ("raw", "completion", "sentence"):
             return prompt.text
         head = self._template(messages_of(prompt, takes_system=self.takes_system))
         opened = self.opened(prompt, head)
@@ -124,7 +124,7 @@ class Renderer:
 
     def opened(self, prompt: Prompt, rendered: str) -> str:
         """Return the mark of the thought inside which a rendered prompt ends; empty if there is none."""
-        if prompt.form in ("raw", "completion", "sentence"):
+        if prompt.prompt_format in ("raw", "completion", "sentence"):
             mark = opened_by(rendered)
             return mark if rendered.rstrip().endswith(mark) else ""
         asked = prompt.text.strip()[-40:]  # what follows it is what the template writes of an answer

@@ -25,7 +25,7 @@ from biaskit.models.huggingface.states import NodeStates, Windows, nodes_of, win
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.thoughts import begins_thought, inside_thought
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
-from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
+from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptFormat, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 """Largest difference from the model's own forward that is float noise; a missed scale differs by over 0.6."""
@@ -79,14 +79,16 @@ class TransformersScorer(NodeStates):
         finally:  # the weights are taken over, and checked on this one's own prompts
             self._lent, self._usual_threads = other._model, other._usual_threads
 
-    def estimator_for(self, form: PromptForm) -> Estimator:
-        """Return `exact` in every form that the model takes, or `top-k` if that was chosen."""
-        if form == "sentence":
+    def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
+        """Return `exact` in every format that the model takes, or `top-k` if that was chosen."""
+        if prompt_format == "sentence":
             if self._top_k is not None:
                 raise ModelError("top-k does not give the probability of a whole sentence: leave it out.")
             return Estimator("exact")
-        if form not in self.identity.forms:
-            raise ModelError(f"{self.identity.label} has no chat template for the prompt format {form}.")
+        if prompt_format not in self.identity.formats:
+            raise ModelError(
+                f"{self.identity.label} has no chat template for the prompt format {prompt_format}."
+            )
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
@@ -98,7 +100,7 @@ class TransformersScorer(NodeStates):
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_misread(self._renderer)
         notes += name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
-        sentences = any(request.prompt.form == "sentence" for request in requests)
+        sentences = any(request.prompt.prompt_format == "sentence" for request in requests)
         longest = max((max(len(p.text), len(p.ids) + len(p.trie.levels)) for p in prepared), default=0)
         most = self._most_positions()
         if most is not None and most < longest:

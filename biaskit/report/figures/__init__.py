@@ -15,7 +15,7 @@ __all__ = ["FIRST", "Figure", "FigureKind", "draw_all", "files_of"]
 
 FIRST = ""  # in place of a question: the figure that stands above all of them
 FigureKind = Callable[[Any], Iterator[Figure]]
-"""Make the figures of one kind from a `View`, the rows of one study and prompt form; none without rows.
+"""Make the figures of one kind from a `View`, the rows of one study and prompt format; none without rows.
 
 Those that relate kinds take the whole content.
 """

@@ -1,4 +1,4 @@
-"""Pick the rows that may share a figure: one study, one prompt form, in the order of the study."""
+"""Pick the rows that may share a figure: one study, one prompt format, in the order of the study."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a content in one prompt form (methods/prompts#prompt-forms)."""
+    """A part of a content in one prompt format (methods/prompts#prompt-formats)."""
 
     part: Part
     content: Content
     prefix: str  # before the names of figures
-    form: str  # "" where all models have the same, or none has one
+    prompt_format: str  # "" where all models have the same, or none has one
     models: tuple[str, ...]
     marks: Mapping[str, Mark]
 
     def rows(self, table: str, **wanted: object) -> list[Row]:
-        """Pick rows of a table for these models (each has one form) and the wanted values."""
+        """Pick rows of a table for these models (each has one format) and the wanted values."""
         rows = where(self.part.tables.get(table, ()), **wanted)
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
@@ -94,9 +94,9 @@ class View:
             yield self.figure(name + number_, title, plot, place)
 
     def figure(self, name: str, title: str, plot: Plot, more: str = "") -> Figure:
-        """Make a figure with its name; study and prompt form in its title, and `more` after them."""
-        form = f", prompt format {cut(self.form)}" if self.form else ""
-        return figure(f"{self.prefix}{name}", f"{title} ({cut(self.part.study)}{form}){more}", plot)
+        """Make a figure with its name; study and prompt format in its title, and `more` after them."""
+        prompt_format = f", prompt format {cut(self.prompt_format)}" if self.prompt_format else ""
+        return figure(f"{self.prefix}{name}", f"{title} ({cut(self.part.study)}{prompt_format}){more}", plot)
 
 
 def figure(name: str, title: str, plot: Plot) -> Figure:
@@ -109,20 +109,24 @@ def figure(name: str, title: str, plot: Plot) -> Figure:
 
 
 def views(content: Content, folder: str) -> Iterator[View]:
-    """Split each part that a folder speaks of by prompt form; a lone view has no prefix."""
+    """Split each part that a folder speaks of by prompt format; a lone view has no prefix."""
     marks = all_marks(content)
     parts = parts_of(content.parts, folder)
     prefixes: set[str] = set()
     for part in parts:
-        forms = list(dict.fromkeys(model.prompt_form for model in part.models if model.prompt_form)) or [""]
+        formats = list(
+            dict.fromkeys(model.prompt_format for model in part.models if model.prompt_format)
+        ) or [""]
         base = f"{slug(part.study)}-" if len(parts) > 1 else ""
-        for form in forms:
-            prefix = _free(f"{base}{slug(form)}-" if len(forms) > 1 else base, prefixes)
+        for prompt_format in formats:
+            prefix = _free(f"{base}{slug(prompt_format)}-" if len(formats) > 1 else base, prefixes)
             prefixes.add(prefix)
             models = [
-                model.label for model in part.models if len(forms) == 1 or model.prompt_form in ("", form)
+                model.label
+                for model in part.models
+                if len(formats) == 1 or model.prompt_format in ("", prompt_format)
             ]
-            yield View(part, content, prefix, form if len(forms) > 1 else "", tuple(models), marks)
+            yield View(part, content, prefix, prompt_format if len(formats) > 1 else "", tuple(models), marks)
 
 
 def _free(prefix: str, taken: Set[str]) -> str:

@@ -26,7 +26,7 @@ class Finding:
     """One sentence of at most `MOST_WORDS` words with at most one estimate and its interval.
 
     `question` is what it answers (`report/questions.py`); `verdict` is "shown" where it only reports numbers
-    (methods/tests#verdicts). `measured_with` names estimator, prompt form, n and models, and what the
+    (methods/tests#verdicts). `measured_with` names estimator, prompt format, n and models, and what the
     numbers rest on: reasons, bounds. Labels of models, words of texts and reasons of tables in both are
     foreign text (reference/reasons#foreign-text). `weak`: the target words hold less than a tenth of the
     probability (methods/probabilities#coverage-floor).

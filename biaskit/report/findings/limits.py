@@ -40,13 +40,13 @@ def _always(parts: Sequence[Part]) -> Sequence[str]:
 
 def used_formats(parts: Sequence[Part], what: str) -> Iterator[str]:
     """Say which prompt formats were used; `what`: such as "probe"."""
-    forms = list(dict.fromkeys(model.prompt_form for part in parts for model in part.models))
-    forms = [short(form) for form in forms if form]
-    if len(forms) == 1:
-        yield f"The {what} used one prompt format ({forms[0]}); others may give other numbers."
-    elif forms:
+    formats = list(dict.fromkeys(model.prompt_format for part in parts for model in part.models))
+    formats = [short(prompt_format) for prompt_format in formats if prompt_format]
+    if len(formats) == 1:
+        yield f"The {what} used one prompt format ({formats[0]}); others may give other numbers."
+    elif formats:
         yield (
-            f"The {what} used several prompt formats ({listed(forms)}); models "
+            f"The {what} used several prompt formats ({listed(formats)}); models "
             "with different formats are not compared."
         )
 

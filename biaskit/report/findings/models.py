@@ -76,7 +76,7 @@ def _topic(rows: Sequence[Row]) -> str:
 
 def _measured(content: Content, rows: Sequence[Row]) -> str:
     kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
-    forms = listed([f"{form} prompts" for form in named(rows, "prompt_form")])
+    formats = listed([f"{prompt_format} prompts" for prompt_format in named(rows, "prompt_format")])
     numbers = named(rows, "n_a")
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
@@ -84,7 +84,7 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     notes = noted(rows)
     if not {*content.labels}.issuperset(labels):
         notes.insert(0, "means of these models only")
-    return measured_by(kinds, forms, size, names, notes=notes)
+    return measured_by(kinds, formats, size, names, notes=notes)
 
 
 def _summary(content: Content, rows: Sequence[Row]) -> Sentence:
@@ -179,10 +179,10 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
     for row in rows:
         for side in sides:
             label = row[side] if row[side] in labels else None
-            named.add((label, row["bias_type"], row["prompt_form"]))
+            named.add((label, row["bias_type"], row["prompt_format"]))
     behind = []
     for row in every:
-        way = (row["bias_type"], row["prompt_form"])
+        way = (row["bias_type"], row["prompt_format"])
         if (row["model"], *way) in named or (None, *way) in named:
             behind.append(row)
     return coverage_of(behind)

@@ -137,7 +137,7 @@ def _shown(header: str, value: Any) -> str:
 
 
 def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
-    """Say which models, prompt forms, estimators and vectors are behind rows."""
+    """Say which models, prompt formats, estimators and vectors are behind rows."""
     labels_in_rows = set().union(*(_named_in(rows, column) for column in ("model", "model_a", "model_b")))
     behind = {m.label: m for m in models if m.label in labels_in_rows or not labels_in_rows}.values()
     parts = []
@@ -148,7 +148,7 @@ def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
         )
     if len(parts) > _MANY_MODELS:
         parts = [f"{len(parts)} models (see Models)"]
-    for column, what in (("prompt_form", "format"), ("estimator", "estimator"), ("vectors", "vectors")):
+    for column, what in (("prompt_format", "format"), ("estimator", "estimator"), ("vectors", "vectors")):
         of_models = {str(getattr(model, column, "")) for model in behind} - {""}
         if kinds := _named_in(rows, column) or of_models:
             parts.append(f"{what} {', '.join(sorted(kinds))}")

@@ -1,8 +1,9 @@
 """Print stored tables as their spec says: `printed` in tables.toml.
 
 Columns stand between bars, those of words before the double one: `HEAD = TEMPLATE`, or a column's name. In a
-template `{NAME:FORM}` is a value as `FORMS` writes it, `{NAME:FORM[ENDS]}` has its interval beside it, from
-ENDS_low to ENDS_high, and `{:FORM[ENDS]}` is that alone. A column is left out where rows lack what it names.
+template `{NAME:FORMAT}` is a value as `FORMATS` writes it, `{NAME:FORMAT[ENDS]}` has its interval beside it,
+from ENDS_low to ENDS_high, and `{:FORMAT[ENDS]}` is that alone. A column is left out where rows lack what it
+names.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from biaskit.tables.query import Row, Tables
 from biaskit.tables.schema import SCHEMAS
 
 Form = tuple[Callable[[Any], str], Callable[[Any, Any], str]]
-FORMS: Mapping[str, Form] = {
+FORMATS: Mapping[str, Form] = {
     "": (str, "{} to {}".format),
     "%": (percent, percent_range),
     "%1": (cells.percent, cells.span),
@@ -83,9 +84,9 @@ def _cell(template: str, row: Row) -> str:
     return _FIELD.sub(lambda found: _written(row, *found.groups("")), template)
 
 
-def _written(row: Row, name: str, form: str, ends: str) -> str:
+def _written(row: Row, name: str, prompt_format: str, ends: str) -> str:
     """Write a value, its interval, or both; undefined: –."""
-    write, write_interval = FORMS[form]
+    write, write_interval = FORMATS[prompt_format]
     interval = ""
     if ends and row[f"{ends}_low"] is not None and row[f"{ends}_high"] is not None:
         interval = write_interval(row[f"{ends}_low"], row[f"{ends}_high"])

@@ -24,7 +24,7 @@ def headline(content: Content, *, width: int = WIDTH, said: Sequence[Finding] | 
 
 
 def side_by_side(content: Content) -> tuple[TitledTable, ...]:
-    """Make tables with models in rows: one for each study and prompt form, in the order of kinds."""
+    """Make tables with models in rows: one for each study and prompt format, in the order of kinds."""
     tables: list[TitledTable] = []
     for folder in folders():
         for part in parts_of(content.parts, folder.name):

@@ -31,9 +31,9 @@ from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import ScoringOptions
-from biaskit.records import Draw, PromptForm, Scored
+from biaskit.records import Draw, PromptFormat, Scored
 
-FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
+FORMATS: tuple[PromptFormat, ...] = ("raw", "chat-prefill", "chat-continue")
 ALL, LISTED, TEXTS = ("echo", "top-k", "sampling"), ("top-k", "sampling"), ("sampling",)
 
 
@@ -217,12 +217,12 @@ def everything_said(found: Capabilities) -> str:
 
 @pytest.mark.parametrize("name", SHAPES | GREEDY)
 def test_what_is_found_and_that_it_is_right(name: str) -> None:
-    """The strongest estimator of each form is then asked for real: right or no number at all."""
+    """The strongest estimator of each format is then asked for real: right or no number at all."""
     shape = (SHAPES | GREEDY)[name]
     behaviour = Behaviour(**shape.behaviour)
     with ApiServer(MODEL, behaviour) as server, measured(server, policy=ONE_BY_ONE) as scorer:
         found = scorer.capabilities
-        estimators = tuple(found.estimators(form) for form in FORMS)
+        estimators = tuple(found.estimators(prompt_format) for prompt_format in FORMATS)
         assert (shape.raw, shape.prefill, shape.continued) == estimators
         assert shape.known == {name: getattr(found, name) for name in shape.known}
         for text in shape.said:
@@ -230,17 +230,21 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
         assert everything_said(found).replace("\n", "").isprintable()
         assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each door
         assert not any((r.body or {}).get("max_tokens") == 0 for r in server.requests)
-        for form in FORMS if name in SHAPES and behaviour.bos != "none" else ():
-            if not scorer.capabilities.estimators(form):
+        for prompt_format in FORMATS if name in SHAPES and behaviour.bos != "none" else ():
+            if not scorer.capabilities.estimators(prompt_format):
                 with pytest.raises(ModelError) as refused:
-                    scorer.estimator_for(form)
-                assert str(refused.value).startswith(f"no estimator is possible in prompt format {form} (")
+                    scorer.estimator_for(prompt_format)
+                assert str(refused.value).startswith(
+                    f"no estimator is possible in prompt format {prompt_format} ("
+                )
                 assert "\n" not in str(refused.value)
                 continue
-            estimator = scorer.estimator_for(form)
-            for request, answer in zip(cells(2, form), score(scorer, cells(2, form)), strict=True):
+            estimator = scorer.estimator_for(prompt_format)
+            for request, answer in zip(
+                cells(2, prompt_format), score(scorer, cells(2, prompt_format)), strict=True
+            ):
                 assert isinstance(answer, Scored), answer
-                assert answer.estimator == estimator.name == scorer.capabilities.estimators(form)[0]
+                assert answer.estimator == estimator.name == scorer.capabilities.estimators(prompt_format)[0]
                 if estimator.name == "sampling":
                     assert 10 == answer.draws
                 else:
@@ -365,15 +369,17 @@ def test_whatever_doctor_believes_of_a_liar_gives_no_wrong_number(lie: str) -> N
         except ModelError:
             assert not lie.startswith("logprobs")  # such a server still gives texts
             return
-        for form in FORMS:
-            for name in scorer.capabilities.estimators(form):
+        for prompt_format in FORMATS:
+            for name in scorer.capabilities.estimators(prompt_format):
                 if name != "sampling":
-                    check(ApiScorer(scorer.connection, scorer.capabilities, ScoringOptions(name)), form)
+                    check(
+                        ApiScorer(scorer.connection, scorer.capabilities, ScoringOptions(name)), prompt_format
+                    )
 
 
-def check(scorer: ApiScorer, form: PromptForm) -> None:
-    estimator = scorer.estimator_for(form)
-    requests = {request.key: request for request in cells(2, form)}
+def check(scorer: ApiScorer, prompt_format: PromptFormat) -> None:
+    estimator = scorer.estimator_for(prompt_format)
+    requests = {request.key: request for request in cells(2, prompt_format)}
     for answer in score(scorer, list(requests.values())):
         if isinstance(answer, Scored):
             assert is_right(answer, requests[answer.key], k=estimator.k)

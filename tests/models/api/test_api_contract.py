@@ -23,7 +23,7 @@ from biaskit.models.api.prices import parse_price
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.counting import SampledScorer
 from biaskit.models.scripted import ScriptedGenerator, ScriptedScorer
-from biaskit.records import Draw, DrawRequest, Estimator, Failed, PromptForm, Scored
+from biaskit.records import Draw, DrawRequest, Estimator, Failed, PromptFormat, Scored
 
 THREAD = "biaskit-api"
 
@@ -33,7 +33,7 @@ class Case:
     """A backend, and how it is asked."""
 
     name: str
-    form: PromptForm
+    prompt_format: PromptFormat
     estimator: str = ""  # "": texts
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1
@@ -67,8 +67,8 @@ class Case:
 
     def requests(self, n: int = 12) -> list[Any]:
         if self.estimator:
-            return list(cells(n, self.form))
-        return list(draws(max(1, n // 4), prompts=4, tokens=12, form=self.form))
+            return list(cells(n, self.prompt_format))
+        return list(draws(max(1, n // 4), prompts=4, tokens=12, prompt_format=self.prompt_format))
 
 
 @dataclass
@@ -134,9 +134,9 @@ def eventually(holds: Callable[[], Any], seconds: float = 5.0) -> None:
 def test_it_is_what_it_claims_to_be(case: Case) -> None:
     with case.opened() as opened:
         assert isinstance(opened.backend, ContinuationScorer if case.estimator else TextGenerator)
-        assert case.form in opened.backend.identity.forms
+        assert case.prompt_format in opened.backend.identity.formats
         if case.estimator:
-            assert case.estimator == opened.backend.estimator_for(case.form).name
+            assert case.estimator == opened.backend.estimator_for(case.prompt_format).name
 
 
 @every
@@ -213,7 +213,7 @@ def test_what_is_impossible_is_said_in_one_line(case: Case) -> None:
         with pytest.raises(ModelError) as error:
             opened.backend.estimator_for("completion")
         assert "\n" not in str(error.value)
-        assert Estimator(opened.backend.estimator_for(case.form).name).name == case.estimator
+        assert Estimator(opened.backend.estimator_for(case.prompt_format).name).name == case.estimator
 
 
 # --- stopping in between -------------------------------------------------------------------------------

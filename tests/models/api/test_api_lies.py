@@ -37,7 +37,7 @@ from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply
 from biaskit.models.matching import match
-from biaskit.records import Draw, Failed, PromptForm, Scored
+from biaskit.records import Draw, Failed, PromptFormat, Scored
 from biaskit.runs.drift import Drift
 
 # --- the ways to ask -----------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ class Way:
     """An engine's way of asking, and the server that it needs."""
 
     estimator: str  # "" for texts
-    form: PromptForm
+    prompt_format: PromptFormat
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1  # texts in one request
 
@@ -68,9 +68,9 @@ class Way:
     def asked(self, backend: ApiScorer | ApiGenerator) -> tuple[list[Any], list[Any]]:
         """Requests and answers."""
         if isinstance(backend, ApiScorer):
-            requests: list[Any] = list(cells(2, self.form))
+            requests: list[Any] = list(cells(2, self.prompt_format))
             return requests, score(backend, requests)
-        requests = list(draws(2 * self.n, prompts=2, form=self.form))
+        requests = list(draws(2 * self.n, prompts=2, prompt_format=self.prompt_format))
         return requests, generate(backend, requests)
 
 

@@ -160,7 +160,7 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
             "specified_gender": "female",
             "draw": 2,
             "seed": None,
-            "prompt_form": None,
+            "prompt_format": None,
             "prompt": None,
             "text": "She\nworks.",
             "finish_reason": None,

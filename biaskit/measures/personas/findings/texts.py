@@ -96,11 +96,11 @@ def whose(part: Part, model: str, n: int | None = None) -> Piece:
 
 
 def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str) -> str:
-    """Say what was measured: prompt form, n, model; `rows`: of representation.csv."""
-    form = next((m.prompt_form for m in part.models if m.label == model), "")
+    """Say what was measured: prompt format, n, model; `rows`: of representation.csv."""
+    prompt_format = next((m.prompt_format for m in part.models if m.label == model), "")
     occupations = count(len(distinct(rows, "occupation")), "occupation") if rows else ""
     texts = count(total(rows, "n_texts"), "text") if rows else ""
-    how = f"{form} prompts" if form else "imported texts"
+    how = f"{prompt_format} prompts" if prompt_format else "imported texts"
     return measured_by(how, occupations, texts, short(model), notes=notes)
 
 

@@ -9,12 +9,12 @@ from biaskit.errors import ModelError
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.power import plan_sentence
 from biaskit.measures.personas.sampling.open_draws import OpenDraws
-from biaskit.measures.personas.sampling.series import DrawSeries, form_for
+from biaskit.measures.personas.sampling.series import DrawSeries, format_for
 from biaskit.measures.personas.texts.association import associate_answer
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.progress import ModelPlan
-from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
+from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptFormat
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.manifest import model_entry
 from biaskit.runs.rows import NoRow
@@ -33,18 +33,18 @@ def draw_texts(
         question=design.question,
         resolved=lambda: design.describe() if resolved is None else resolved,
     )
-    forms = _forms(design, generators, session)
+    formats = _formats(design, generators, session)
     stored: StoredRows[str | None] = StoredRows(gender_of(design), None)
     sharded = design.part(session.shard)
 
     def work_of(label: str) -> DrawWork:
-        return DrawWork(sharded, generators[label], forms[label], stored)
+        return DrawWork(sharded, generators[label], formats[label], stored)
 
     def entry_of(label: str) -> dict[str, Any]:
         batch_size = session.manifest["models"].get(label, {}).get("batch_size")
-        return {**model_entry(generators[label].identity, forms[label]), "batch_size": batch_size}
+        return {**model_entry(generators[label].identity, formats[label]), "batch_size": batch_size}
 
-    models = {label: generators[label] for label in forms}
+    models = {label: generators[label] for label in formats}
     ask_models(session, study, models, stored, work_of, entry_of, design.sign)
     return session.outcome
 
@@ -61,23 +61,23 @@ def gender_of(design: PersonasDesign) -> Callable[[Mapping[str, Any]], str | Non
     return gender
 
 
-def _forms(
+def _formats(
     design: PersonasDesign, generators: Mapping[str, TextGenerator], session: Session[TextGenerator]
-) -> dict[str, PromptForm]:
-    """Each model's own form: a personas run has one form per model (methods/texts#completion-forms)."""
-    forms: dict[str, PromptForm] = {}
+) -> dict[str, PromptFormat]:
+    """Each model's own form: a personas run has one format per model (methods/texts#completion-formats)."""
+    formats: dict[str, PromptFormat] = {}
     for label, generator in generators.items():
         try:
-            forms[label] = form_for(design.study, generator.identity)
+            formats[label] = format_for(design.study, generator.identity)
         except ModelError as error:
             session.leave_out(label, error)
-    if len(set(forms.values())) > 1:
-        listed = ", ".join(f"{label} {form}" for label, form in forms.items())
+    if len(set(formats.values())) > 1:
+        listed = ", ".join(f"{label} {prompt_format}" for label, prompt_format in formats.items())
         session.outcome.notes.append(
             f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
             " sets one for all, in another run."
         )
-    return forms
+    return formats
 
 
 class DrawWork(Work[str | None]):
@@ -89,12 +89,12 @@ class DrawWork(Work[str | None]):
         self,
         design: PersonasDesign,
         generator: TextGenerator,
-        form: PromptForm,
+        prompt_format: PromptFormat,
         stored: StoredRows[str | None],
     ) -> None:
-        super().__init__(generator, form, stored)
+        super().__init__(generator, prompt_format, stored)
         self.design = design
-        self.draws = OpenDraws(design, form, generator.identity.fingerprint, stored.values)
+        self.draws = OpenDraws(design, prompt_format, generator.identity.fingerprint, stored.values)
         self._round, self._written, self._missing = 0, 0, 0
         self._last_try = False
 
@@ -127,7 +127,7 @@ class DrawWork(Work[str | None]):
         return ModelPlan(
             run=session.run,
             label=self.label,
-            form=self.form,
+            prompt_format=self.prompt_format,
             n_cells=n_there + missing,
             n_stored=n_there - len(pending.taken),
             n_taken=len(pending.taken),
@@ -200,7 +200,7 @@ class DrawWork(Work[str | None]):
             **series.scope(),
             "draw": request.number,
             "seed": request.seed if answer.seeded else None,
-            "prompt_form": self.form,
+            "prompt_format": self.prompt_format,
             "prompt": answer.prompt,
             "system": series.prompt.system,
             "text": answer.text,

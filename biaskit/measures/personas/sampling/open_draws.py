@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.rounds import Filling, Tally
 from biaskit.measures.personas.sampling.series import DrawSeries, draw_keys, seed_of, series_of_design
-from biaskit.records import DrawRequest, PromptForm
+from biaskit.records import DrawRequest, PromptFormat
 
 _SCOPE = ("occupation", "template_id", "specified_gender", "debiasing_id", "context")
 
@@ -30,7 +30,7 @@ class OpenDraws:
     def __init__(
         self,
         design: PersonasDesign,
-        form: PromptForm,
+        prompt_format: PromptFormat,
         fingerprint: str,
         stored: MutableMapping[str, str | None],
     ) -> None:
@@ -38,7 +38,7 @@ class OpenDraws:
         self.filling = Filling.from_study(design.study)
         self.stored = stored
         self.given_up: set[str] = set()
-        self.series = series_of_design(design, form)
+        self.series = series_of_design(design, prompt_format)
         self.open_series = [series for series in self.series if series.specified_gender is None]
         self.specified = [series for series in self.series if series.specified_gender is not None]
         self.of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}  # every draw that was looked at

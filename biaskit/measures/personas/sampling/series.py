@@ -13,7 +13,7 @@ from biaskit.corpora.prompts import fill, raw_text
 from biaskit.errors import ModelError, StudyError
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.records import NO_DEBIASING, ModelIdentity, Prompt, PromptForm
+from biaskit.records import NO_DEBIASING, ModelIdentity, Prompt, PromptFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +34,47 @@ class DrawSeries:
         return {name: getattr(self, name) for name in names}
 
 
-def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
-    """Choose a prompt form; `auto`: chat for instruct models, completion for base ones; raw: continuations.
+def format_for(study: PersonasStudy, identity: ModelIdentity) -> PromptFormat:
+    """Choose a prompt format; `auto`: chat for instruct models, completion for base ones; raw: continuations.
 
-    Raises `ModelError` or `StudyError` where the model or the form has no place for what is asked.
+    Raises `ModelError` or `StudyError` where the model or the format has no place for what is asked.
     """
-    form: PromptForm = "completion" if identity.tuning == "base" or "chat" not in identity.forms else "chat"
+    prompt_format: PromptFormat = (
+        "completion" if identity.tuning == "base" or "chat" not in identity.formats else "chat"
+    )
     if study.task == "continuation":
-        form = "raw"
+        prompt_format = "raw"
     elif study.prompt_format != "auto":
-        form = study.prompt_format
-    if form not in identity.forms:
-        raise ModelError(f"{identity.label} has no prompt format {form}, only {', '.join(identity.forms)}.")
-    if study.system_prompt and form != "chat":
+        prompt_format = study.prompt_format
+    if prompt_format not in identity.formats:
+        raise ModelError(
+            f"{identity.label} has no prompt format {prompt_format}, only {', '.join(identity.formats)}."
+        )
+    if study.system_prompt and prompt_format != "chat":
         raise StudyError(
-            f"A {form} prompt has no system role: leave out the system prompt, or use --prompt-format chat."
+            f"A {prompt_format} prompt has no system role: leave out the system prompt, or use"
+            " --prompt-format chat."
         )
     if study.system_prompt and not identity.takes_system:
         raise ModelError(f"{identity.label} has no system role: leave out the system prompt.")
-    return form
+    return prompt_format
 
 
-def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeries, ...]:
+def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tuple[DrawSeries, ...]:
     """List every series in study order: first those without a gender in the prompt, then those with one."""
     if design.templates:
-        return tuple(_continuations(design, form))
+        return tuple(_continuations(design, prompt_format))
     study, specified = design.study, design.study.specified
-    # `raw` is the chat form's text without a template.
-    wanted = "completion" if form == "completion" else "chat"
-    of_form = {prompt.name: prompt for prompt in design.prompts if prompt.form == wanted}
-    if without := [name for name in design.template_ids if name not in of_form]:
+    # `raw` is the chat format's text without a template.
+    wanted = "completion" if prompt_format == "completion" else "chat"
+    of_format = {prompt.name: prompt for prompt in design.prompts if prompt.prompt_format == wanted}
+    if without := [name for name in design.template_ids if name not in of_format]:
         raise StudyError(
             f"{study.templates.source} has no {wanted} format of {without[0]!r}: add one, or choose another"
             " --prompt-format."
         )
-    prompts = [of_form[name] for name in design.template_ids]
-    system = study.system_prompt if form == "chat" else None
+    prompts = [of_format[name] for name in design.template_ids]
+    system = study.system_prompt if prompt_format == "chat" else None
     if specified and (lacking := [p.name for p in prompts if p.specified is None]):
         raise StudyError(
             f"The prompt {lacking[0]!r} has no text that names a gender: write `specified` into it, or set"
@@ -77,21 +82,24 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
         )
     return tuple(
         DrawSeries(
-            item.name, prompt.name, gender, Prompt(prompt.text(item, gender, study.articles), form, system)
+            item.name,
+            prompt.name,
+            gender,
+            Prompt(prompt.text(item, gender, study.articles), prompt_format, system),
         )
         for genders in ((None,), specified)
         for item, prompt, gender in product(design.occupations, prompts, genders)
     )
 
 
-def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSeries]:
+def _continuations(design: PersonasDesign, prompt_format: PromptFormat) -> Iterator[DrawSeries]:
     articles = design.study.articles
     for template, debiasing, item in product(design.templates, design.debiasing_prompts, design.occupations):
         parts = (template.question, template.opening)
         question, opening = (fill(text, item, design.slot, articles) for text in parts)
         preface, number = (debiasing.text, debiasing.id) if debiasing else ("", NO_DEBIASING)
         text = raw_text(question, opening, preface, None, "in-question")
-        yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
+        yield DrawSeries(item.name, str(template.id), None, Prompt(text, prompt_format), number, "plain")
 
 
 def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
@@ -103,7 +111,7 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
             "generation": GENERATION_VERSION,
             "model": fingerprint,
             "series": first_named(series.scope()),
-            "prompt": asdict(series.prompt),
+            "prompt": first_named(asdict(series.prompt)),
             "sampling": asdict(design.sampling),
             "seed": design.study.seed,
         }

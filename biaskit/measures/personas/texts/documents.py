@@ -303,7 +303,7 @@ def _needed(
     needed. Specified series have exactly n draws.
     """
     filling = Filling.from_study(design.study)
-    for series in series_of_design(design, entry["prompt_form"]):
+    for series in series_of_design(design, entry["prompt_format"]):
         key_of_draw = draw_keys(series, entry["fingerprint"], design)
         texts: list[TextDocument] = []
         tally = Tally(filling)

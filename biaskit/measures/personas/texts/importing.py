@@ -167,7 +167,7 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
         key, model = key_of([ROW_FORMAT, source.digest, number]), cells.get("model", source.label)
         row: dict[str, Any] = {"key": key, "model": model, "occupation": cells.get("occupation", UNNAMED)}
         row |= {"template_id": TEMPLATE, "specified_gender": cells.get("gender", "").strip(), "draw": number}
-        row |= dict.fromkeys(("seed", "prompt_form", "prompt")) | {"text": answer}
+        row |= dict.fromkeys(("seed", "prompt_format", "prompt")) | {"text": answer}
         if answer != cells["text"]:
             row["raw"] = cells["text"]
         row |= dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at"))

@@ -23,7 +23,7 @@ MARKED_FOR = {"female": "debiasing", "male": "none"}
 
 
 def debiasing_word_rows(
-    documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], forms: Mapping[str, str]
+    documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], formats: Mapping[str, str]
 ) -> Iterator[Row]:
     """Yield the rows of debiasing_words.csv: per model and prompt, over all occupations, no pronouns.
 
@@ -35,7 +35,7 @@ def debiasing_word_rows(
         texts_of = group_by(texts, attrgetter("debiasing_id"))
         for number in sorted(texts_of.keys() - {None, NO_DEBIASING}):
             of_both = [text for text in texts if text.debiasing_id in (number, NO_DEBIASING)]
-            scope = {"model": model, "context": "plain", "prompt_form": forms.get(model, "")}
+            scope = {"model": model, "context": "plain", "prompt_format": formats.get(model, "")}
             for word_list in _lists(documents, of_both, number, study, english, names[model]):
                 of_list = attributes(word_list, ("method", *BEYOND))
                 of_list |= {"debiasing_id": number, "marked_for": MARKED_FOR[word_list.gender]}

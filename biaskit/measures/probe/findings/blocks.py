@@ -1,4 +1,4 @@
-"""What may share a sentence: answers of one bias type in one form (methods/prompts#prompt-forms)."""
+"""What may share a sentence: answers of one bias type in one format (methods/prompts#prompt-formats)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main
 
 @dataclass(frozen=True)
 class ProbeBlock:
-    """The answers of one bias type in one prompt form without a debiasing prompt: what may share a sentence.
+    """The answers of one bias type in one format without a debiasing prompt: what may share a sentence.
 
     Rows are indexed by model once: sentences ask for them model by model, and both grow with the models.
     """
@@ -27,7 +27,7 @@ class ProbeBlock:
     part: Part
     bias_type: str
     context: str
-    form: str
+    prompt_format: str
 
     @property
     def scope(self) -> dict[str, object]:
@@ -36,7 +36,7 @@ class ProbeBlock:
             "bias_type": self.bias_type,
             "debiasing_id": 0,
             "context": self.context,
-            "prompt_form": self.form,
+            "prompt_format": self.prompt_format,
         }
 
     @property
@@ -153,7 +153,7 @@ class ProbeBlock:
 def blocks_of(part: Part) -> list[ProbeBlock]:
     """List the blocks of a part, explicit before implicit; the plain context where there is one."""
     rows = in_main_context(where(part.tables.get("probe_groups", ()), debiasing_id=0))
-    scopes = grouped(rows, "bias_type", "context", "prompt_form")
+    scopes = grouped(rows, "bias_type", "context", "prompt_format")
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
 
 
@@ -164,7 +164,7 @@ def blocks_in(content: Content) -> Iterator[ProbeBlock]:
 
 
 def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:
-    """Say what was measured: estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
+    """Say what was measured: estimator, format, n, model; then what the `rows` of a sentence rest on."""
     shares = block.rows_of(model)
     templates = [row["n_templates"] for row in shares if row["n_templates"] is not None]
     jobs = count(total(shares, "n_jobs"), "job")
@@ -175,5 +175,5 @@ def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *ex
     widths = [row["share_high"] - row["share_low"] for row in defined(shares, "share_low", "share_high")]
     if widths:
         notes.append(f"bounds of up to {points(max(widths))} around a share")
-    form = f"{block.form} prompts"
-    return measured_by(listed(distinct(shares, "estimator")), form, size, short(model), notes=notes)
+    prompt_format = f"{block.prompt_format} prompts"
+    return measured_by(listed(distinct(shares, "estimator")), prompt_format, size, short(model), notes=notes)

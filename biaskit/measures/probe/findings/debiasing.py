@@ -38,7 +38,7 @@ _CHANGES: Mapping[str, Sequence[str]] = words("probe")["changes"]
 def debiasing(content: Content) -> Iterator[Sentence]:
     """Say what debiasing prompts, their levels and a dialogue change."""
     for block in blocks_in(content):
-        scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
+        scope = {"bias_type": block.bias_type, "prompt_format": block.prompt_format, "gender": block.gender}
         of_block = where(block.part.tables.get("tests", ()), **scope)
         for name in _CAUSES:
             context = "dialogue-plain" if name == "contexts" else block.context

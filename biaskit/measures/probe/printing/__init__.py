@@ -20,11 +20,11 @@ __all__ = ["headline", "papers"]
 
 
 def headline(part: Part) -> Iterator[TitledTable]:
-    """Make a table for each prompt form: no table mixes two."""
-    blocks_by_form: dict[str, list[ProbeBlock]] = {}
+    """Make a table for each prompt format: no table mixes two."""
+    blocks_by_format: dict[str, list[ProbeBlock]] = {}
     for block in blocks_of(part):
-        blocks_by_form.setdefault(block.form, []).append(block)
-    for form, blocks in blocks_by_form.items():
+        blocks_by_format.setdefault(block.prompt_format, []).append(block)
+    for prompt_format, blocks in blocks_by_format.items():
         notes: dict[str, None] = {}
         groups, gender = blocks[0].groups[:2], people(blocks[0].gender)
         rows = []
@@ -40,7 +40,8 @@ def headline(part: Part) -> Iterator[TitledTable]:
             listed = "; ".join(f"{name}: {', '.join(models)}" for name, models in estimators.items())
             notes[f"Estimators: {listed}."] = None
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
-        title = f"{part.study}, {form} prompts: {gender} in % of the target words' probability [95 %]{alone}"
+        what = f"{gender} in % of the target words' probability [95 %]{alone}"
+        title = f"{part.study}, {prompt_format} prompts: {what}"
         heads = ["", "bias type", *(jobs_of(part, group) if group in SPLIT else group for group in groups)]
         yield listed_table(title, heads, rows, 2, note=" ".join(notes))
 

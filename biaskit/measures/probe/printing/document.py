@@ -64,7 +64,7 @@ def _within(context: str) -> str:
 def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequence[Row] = ()) -> TitledTable:
     """Make OccuGender's Tables 3-4: for each model a line of shares ± SE, then lines of intervals and bounds.
 
-    `rows`: of probe_groups.csv, of one bias type, context, form and debiasing prompt; `next_tokens`: of
+    `rows`: of probe_groups.csv, of one bias type, context, format and debiasing prompt; `next_tokens`: of
     probe_next.csv, for a line on what was said instead.
     """
     job_groups = _job_groups(rows)
@@ -118,19 +118,19 @@ def share_of(row: Row | None) -> str:
 
 
 def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
-    """Name a model, with its estimator unless that is exact, and its form where the table has several."""
+    """Name a model, with its estimator unless that is exact, and its format where the table has several."""
     estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
     said = [] if estimator == "exact" else [estimator]
-    if len(distinct(table, "prompt_form")) > 1:
-        said += distinct(rows, "prompt_form")
+    if len(distinct(table, "prompt_format")) > 1:
+        said += distinct(rows, "prompt_format")
     return f"{model} ({', '.join(said)})" if said else model
 
 
 def _letters(frame: Frame, rows: Sequence[Row]) -> str:
     """Say which prompt format the table is of, and what its letters mean."""
     meanings = [SAYS["meanings"][group] for group in frame.groups if group in SAYS["meanings"]]
-    forms = ", ".join(distinct(rows, "prompt_form"))
-    return f"Prompt format: {forms}. " + (f"{', '.join(meanings)}. " if meanings else "")
+    formats = ", ".join(distinct(rows, "prompt_format"))
+    return f"Prompt format: {formats}. " + (f"{', '.join(meanings)}. " if meanings else "")
 
 
 def _what(rows: Sequence[Row]) -> str:

@@ -35,7 +35,7 @@ def papers(part: Part, _between: Tables) -> list[PaperTable]:
     """Make the papers' tables that a part of the probe gives, in the papers' order.
 
     A study after Mattern has that paper's tables, every other one OccuGender's layout. Models asked in
-    several prompt forms have tables of their own for each form. A table that cannot be made is absent. A
+    several prompt formats have tables of their own for each format. A table that cannot be made is absent. A
     table of another question than the paper's has neither the paper's title nor its file name.
     """
     groups = part.tables.get("probe_groups", ())
@@ -43,12 +43,14 @@ def papers(part: Part, _between: Tables) -> list[PaperTable]:
     level_of = {int(i["id"]): str(i.get("level") or "") for i in part.debiasing_prompts}
     genders = part.groups or tuple(distinct(groups, "gender"))
     tables: list[PaperTable] = []
-    for (form,), rows in (forms := grouped(groups, "prompt_form")).items():
-        averages = where(part.tables.get("probe_levels", ()), prompt_form=form)
-        ending, form_said = (f"-{slug(form)}", f", prompt format {form}") if len(forms) > 1 else ("", "")
+    for (prompt_format,), rows in (formats := grouped(groups, "prompt_format")).items():
+        averages = where(part.tables.get("probe_levels", ()), prompt_format=prompt_format)
+        ending, format_said = (
+            (f"-{slug(prompt_format)}", f", prompt format {prompt_format}") if len(formats) > 1 else ("", "")
+        )
         debiasing_prompts = sorted({row["debiasing_id"] for row in rows} - {NO_DEBIASING})
         frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in debiasing_prompts})
-        tables += tables_of(frame, rows, averages, part, ending, form_said)
+        tables += tables_of(frame, rows, averages, part, ending, format_said)
     return tables
 
 
@@ -65,14 +67,14 @@ def frame_of(design: ProbeDesign) -> Frame:
 
 
 def _occugender(
-    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
+    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, format_said: str
 ) -> Iterator[PaperTable]:
     plain = where(rows, context="plain")
     for bias_type, title in _PAPERS["tasks"].items():
         claim = part.claim(OCCUGENDER[bias_type]) if plain else Claim.NONE
         if of_type := where(plain or rows, bias_type=bias_type, debiasing_id=NO_DEBIASING):
             place = claim.place(_PAPERS["occugender"][bias_type])
-            table = by_model(frame, of_type, f"{title}{place}{form_said}: {UNIT}")
+            table = by_model(frame, of_type, f"{title}{place}{format_said}: {UNIT}")
             name = claim.file_name(OCCUGENDER[bias_type], f"{bias_type}-bias")
             yield PaperTable(
                 f"{name}{ending}", _explained(table, of_type, part, _PAPERS["intervals"] if claim else "")
@@ -85,7 +87,9 @@ def _occugender(
             of_context, averages = (where(t, model=model, context=context) for t in (rows, levels))
             claim = part.claim(DEBIASING) if context == "plain" else Claim.NONE
             place = "" if context == "plain" else f", {CONTEXTS[context].lower()}"
-            title = f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{form_said}: {UNIT}"
+            title = (
+                f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{format_said}: {UNIT}"
+            )
             table = by_debiasing(frame, of_context, averages, title, by_types(types))
             name = claim.file_name(DEBIASING, "debiasing-prompts")
             name = f"{name}{ending}-{slug(model)}" + ("" if context == "plain" else f"-{context}")
@@ -93,7 +97,7 @@ def _occugender(
 
 
 def _mattern(
-    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
+    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, format_said: str
 ) -> Iterator[PaperTable]:
     contexts = [context for context in CONTEXTS if where(rows, context=context)]
     for i, (bias_type, title) in enumerate(_PAPERS["prompts"].items()):
@@ -106,14 +110,14 @@ def _mattern(
         blocks: Blocks = by_contexts(bias_type, contexts)
         for model in distinct(of_type, "model"):
             of_model, averages = (where(t, model=model) for t in (of_type, levels))
-            full_title = f"{title}, {model}{claim.place(_PAPERS['mattern'][bias_type])}{form_said}: {UNIT}"
+            full_title = f"{title}, {model}{claim.place(_PAPERS['mattern'][bias_type])}{format_said}: {UNIT}"
             table = by_debiasing(frame, of_model, averages, full_title, blocks, apart=True)
             yield PaperTable(
                 f"{one_model}-{slug(model)}", _explained(table, of_model, part, _PAPERS["levels"])
             )
         place = claim.place(f"Mattern et al., Table {7 + i}")
         table = by_debiasing_and_model(
-            frame, of_type, f"{title}, every model{place}{form_said}: {UNIT}", blocks
+            frame, of_type, f"{title}, every model{place}{format_said}: {UNIT}", blocks
         )
         yield PaperTable(every_model, _explained(table, of_type, part, _PAPERS["no_intervals"]))
 

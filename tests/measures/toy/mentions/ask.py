@@ -47,7 +47,8 @@ class MentionsWork(Work[None]):
         self.n_due, n = len(pending.requests), len(self.requests)
         self.batches = self.model.plan_draws(pending.requests).batches if pending.requests else ()
         return ModelPlan(
-            run=session.run, label=self.label, form=self.form, n_cells=n, n_stored=n - pending.n_before,
+            run=session.run, label=self.label, prompt_format=self.prompt_format, n_cells=n,
+            n_stored=n - pending.n_before,
             n_batches=len(self.batches), prompt_tokens=0, seconds=0.0, unit="texts",
             n_taken=pending.n_before - self.n_due, taken_from=pending.sources,
         )  # fmt: skip
@@ -64,7 +65,7 @@ class MentionsWork(Work[None]):
         return {
             "key": answer.key, "model": self.label, "job": job, "number": request.number,
             "seed": request.seed if answer.seeded else None, "prompt": answer.prompt, "system": None,
-            "prompt_form": self.form, "text": answer.text, "finish_reason": answer.finish,
+            "prompt_format": self.prompt_format, "text": answer.text, "finish_reason": answer.finish,
             "answered_by": answer.answered.by, "answered_at": answer.answered.at,
         }  # fmt: skip
 
