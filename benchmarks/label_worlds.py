@@ -24,7 +24,7 @@ N_WORLDS = 1_000
 N_TEXTS = 800
 LABELLED = (25, 50, 100, 200, 400)
 CELL = ("m", "nurse")
-PLAIN = {"read": True, "specified_gender": None, "refused": False, "empty": False}
+PLAIN = {"read": True, "requested_gender": None, "refused": False, "empty": False}
 ROW = {"model": CELL[0], "occupation": CELL[1], "template_id": "all", "reason": None}
 
 

@@ -29,8 +29,8 @@ from typing import Any
 
 PERSONAS = Path(__file__).resolve().parents[2] / "shared" / "data" / "personas_text-davinci-003.csv"
 N_OCCUPATIONS, N_WORDS = 63, 250
-UNSPECIFIED = {"W": 96, "M": 96, "N": 8}  # of an occupation: whom its texts speak of
-SPECIFIED = {"W": 67, "M": 67, "N": 66}
+UNREQUESTED = {"W": 96, "M": 96, "N": 8}  # of an occupation: whom its texts speak of
+REQUESTED = {"W": 67, "M": 67, "N": 66}
 OF_OCCUPATION = 0.3  # part of the sentences that only the occupation's own small pool gives
 GENDERS = {"W": "female", "M": "male", "N": "nonbinary"}
 
@@ -74,11 +74,11 @@ def biographies(pool: Mapping[str, Sequence[str]], n_occupations: int) -> Iterat
     rng = random.Random(1)
     for number in range(n_occupations):
         own = {code: rng.sample(listed, min(60, len(listed))) for code, listed in pool.items()}
-        for share, is_specified in ((UNSPECIFIED, False), (SPECIFIED, True)):
+        for share, is_requested in ((UNREQUESTED, False), (REQUESTED, True)):
             for code, n in share.items():
                 for _ in range(n):
                     text = biography(rng, pool[code], own[code])
-                    yield f"occupation {number + 1:02}", code if is_specified else "", text
+                    yield f"occupation {number + 1:02}", code if is_requested else "", text
 
 
 def biography(rng: random.Random, pool: Sequence[str], own: Sequence[str]) -> str:
@@ -247,7 +247,7 @@ def brown_texts() -> list[str]:
 
 
 def compare_counting(pool: Mapping[str, Sequence[str]], n_occupations: int) -> None:
-    """Both ways on the specified texts of a few occupations, by CPU time."""
+    """Both ways on the requested texts of a few occupations, by CPU time."""
     texts, brown = [row for row in biographies(pool, n_occupations) if row[1]], brown_texts()
     score_with_ours(texts[:400])  # imports
     started = time.process_time()

@@ -100,7 +100,7 @@ def rejections(
             strata=[texts.strata[i] for i in drawn.tolist()],
             english=english[columns],
             seed=seed,
-            row_key=("shuffled", str(number), "specified"),
+            row_key=("shuffled", str(number), "requested"),
             n_shuffles=n_shuffles,
         )
         for one in found[: len(METHODS)]:

@@ -29,11 +29,11 @@ WORLDS = {
     "..., 15 texts of women and 45 of men a prompt": World(n_female=15, n_male=45),
     "..., both": World(length_female=160, n_female=15, n_male=45),
     "..., long bursts": World(concentration=30.0),
-    "only texts about women and men on request differ": World(specified=0.6),
-    "only unprompted texts differ": World(associated=0.6),
-    "both differ, in other words": World(associated=0.6, specified=0.6, same_words=False),
-    "both differ alike": World(associated=0.15, specified=0.25, varies=0.3),
-    "both differ much": World(associated=0.3, specified=0.5, varies=0.3),
+    "only texts about women and men on request differ": World(requested=0.6),
+    "only unprompted texts differ": World(inferred=0.6),
+    "both differ, in other words": World(inferred=0.6, requested=0.6, same_words=False),
+    "both differ alike": World(inferred=0.15, requested=0.25, varies=0.3),
+    "both differ much": World(inferred=0.3, requested=0.5, varies=0.3),
 }
 GROUP = 10
 

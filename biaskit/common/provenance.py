@@ -32,6 +32,11 @@ FIRST_NAMES: Mapping[str, str] = {
     "context": "setting",
     "contexts": "settings",
     "prompt_format": "form",
+    "requested": "specified",
+    "inferred": "associated",
+    "requested_gender": "specified_gender",
+    "auc_requested": "auc_specified",
+    "auc_inferred": "auc_associated",
 }
 """Today's words → those inside keys and seeds, where other words would be other answers and numbers."""
 

@@ -18,7 +18,7 @@ class _Prompt(ListEntry):
     open: str
     prompt_format: Literal["chat", "completion"] = "chat"
     wording: str | None = None
-    specified: str | None = None
+    requested: str | None = None
     female: str = "woman"
     male: str = "man"
     nonbinary: str = "non-binary person"
@@ -35,14 +35,14 @@ class PersonaPrompt:
     prompt_format: str  # chat or completion
     wording: str | None  # paper, released; None: of any
     open: str
-    specified: str | None
+    requested: str | None
     genders: tuple[tuple[str, str], ...]  # gender → what the prompt calls it
     occupation_slot: str
     gender_slot: str
 
     def text(self, item: Item, gender: str | None, articles: str) -> str:
-        """Write the prompt for one occupation, with a gender where one is specified."""
-        chosen = self.open if gender is None else (self.specified or "")
+        """Write the prompt for one occupation, with a gender where one is requested."""
+        chosen = self.open if gender is None else (self.requested or "")
         text = fill(chosen, item, self.occupation_slot, articles)
         return text if gender is None else text.replace(self.gender_slot, dict(self.genders)[gender])
 
@@ -55,17 +55,17 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
     prompts: dict[tuple[str, str, str | None], PersonaPrompt] = {}
     for where, entry in table.entries:
         needed = [("open", entry.open, slot)]
-        needed += [("specified", entry.specified, s) for s in (slot, gender_slot) if entry.specified]
+        needed += [("requested", entry.requested, s) for s in (slot, gender_slot) if entry.requested]
         for key, text, wanted in needed:
             if wanted not in text:
                 raise CorpusError(f"{where}: {key} has no {wanted}: {text[:60]!r}. Write it in.")
         if gender_slot in entry.open:
-            raise CorpusError(f"{where}: open names a gender ({gender_slot}); move it to specified.")
+            raise CorpusError(f"{where}: open names a gender ({gender_slot}); move it to requested.")
         what = (entry.name, entry.prompt_format, entry.wording)
         if what in prompts:
             raise CorpusError(f"{where}: the prompt {entry.name!r} ({entry.prompt_format}) is listed twice.")
         genders = tuple((gender, str(getattr(entry, gender))) for gender in GENDERS)
-        prompts[what] = PersonaPrompt(*what, entry.open, entry.specified, genders, slot, gender_slot)
+        prompts[what] = PersonaPrompt(*what, entry.open, entry.requested, genders, slot, gender_slot)
     return tuple(prompts.values())
 
 

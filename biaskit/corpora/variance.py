@@ -34,7 +34,7 @@ class TextVariance(ListEntry):
 
     model: Label
     share: Fraction
-    associated_share: Fraction  # texts that speak of a gender
+    inferred_share: Fraction  # texts that speak of a gender
     var_occupation: Fraction  # of the difference between occupations, without the noise of draws
     n_occupations: Annotated[int, Field(strict=False, ge=1)]
 

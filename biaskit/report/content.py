@@ -45,8 +45,8 @@ class ExampleText:
 
     model: str
     occupation: str
-    origin: str  # associated | specified
-    specified_gender: str | None
+    origin: str  # inferred | requested
+    requested_gender: str | None
     gender: str | None
     rule_id: str | None
     text: str  # may be cut; `cut` says so

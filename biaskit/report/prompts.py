@@ -52,7 +52,7 @@ class PromptKinds:
             yield PromptShown(*place, prompt_format, prompt, row.get("system") or None)
 
 
-_DESIGN = ("bias_type", "template_id", "specified_gender", "debiasing_id", "context", "prompt_format")
+_DESIGN = ("bias_type", "template_id", "requested_gender", "debiasing_id", "context", "prompt_format")
 """Fields of a row that tell kinds of prompts apart; a row may lack some."""
 
 
@@ -68,8 +68,8 @@ def _what(row: Row) -> str:
         parts.append(f"debiasing prompt {row['debiasing_id']}")
     if row.get("context") == "dialogue":
         parts.append("dialogue")
-    if row.get("specified_gender"):
-        parts.append(f"requested: {row['specified_gender']}")
+    if row.get("requested_gender"):
+        parts.append(f"requested: {row['requested_gender']}")
     return ", ".join([*parts, _item(row)])
 
 

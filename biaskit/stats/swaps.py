@@ -16,7 +16,7 @@ MOST_UNITS_FOR_ALL_SWAPS = 13
 N_SWAPS = 9_999
 SMALLEST_OLD_SCORE = 0.01
 
-# A score that grows in this direction comes nearer to one's own specified gender.
+# A score that grows in this direction comes nearer to one's own requested gender.
 _OWN_DIRECTION = {"female": -1.0, "male": 1.0}
 
 
@@ -61,7 +61,7 @@ def percent_change(old: float | None, new: float | None, gender: str) -> tuple[f
     """Compute the change of an SRB score between two models in percent of the old one, and why there is none.
 
     Formula: 100 · s · (new − old) / |old|, s = −1 for women and +1 for men: positive = nearer to one's own
-        specified gender, since scores are negative closer to specified women.
+        requested gender, since scores are negative closer to requested women.
     None where a score is missing, |old| < 0.01, or old has the unexpected sign (women's positive, men's
     negative).
     Reference: methods/srb#percent-change; GAS(P) Figure 4.

@@ -19,7 +19,7 @@ Verdict = Literal[
 ]
 
 LEVEL = 0.05
-AREAS = ("auc_transfer", "auc_associated", "auc_specified")
+AREAS = ("auc_transfer", "auc_inferred", "auc_requested")
 """Areas under the curve less 0.5."""
 
 

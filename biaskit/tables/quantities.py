@@ -13,9 +13,9 @@ RELATIONS = tuple((y, x) for y, _, x in (name.partition("~") for name in QUANTIT
 BETWEEN_ENGINES = tuple((y, x) for y, x in RELATIONS if x != "labour_gap")
 
 AREAS = {
-    "auc_associated": ("associated", "associated"),
-    "auc_specified": ("specified", "specified"),
-    "auc_transfer": ("specified", "associated"),
+    "auc_inferred": ("inferred", "inferred"),
+    "auc_requested": ("requested", "requested"),
+    "auc_transfer": ("requested", "inferred"),
 }
 """Areas under the curve in tests.csv → trained on, tested on in text_transfer.csv (methods/srb#transfer).
 

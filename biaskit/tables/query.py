@@ -81,7 +81,7 @@ def _corrected(row: Row) -> Row:
         return row
     ends = {"ci_low": row["corrected_low"], "ci_high": row["corrected_high"], "se": row["corrected_se"]}
     bounds = dict.fromkeys(("share_if_dropped_female", "share_if_dropped_male"), share)
-    return {**row, "female_share": share, **ends, **bounds, "n_unassociated": 0}  # no text is left out
+    return {**row, "female_share": share, **ends, **bounds, "n_not_inferred": 0}  # no text is left out
 
 
 def by_labels(rows: Iterable[Row]) -> str | None:
@@ -117,7 +117,7 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         if not n:
             return None
         about_nobody = (row["n_refused"] or 0) + (row["n_empty"] or 0)
-        of_any = n + (row["n_unassociated"] or about_nobody) - about_nobody
+        of_any = n + (row["n_not_inferred"] or about_nobody) - about_nobody
         p = (women + 1) / (n + 2)
         numbers.append((women / n, women / of_any, (women + of_any - n) / of_any, p * (1 - p) / n))
     share, low, high, noise = (sum(column) / len(numbers) for column in zip(*numbers, strict=True))

@@ -609,7 +609,7 @@ def test_texts_that_name_no_gender_bound_what_is_said_between_models() -> None:
 
     def of(model: str, women: int, men: int, n_open: int, refused: int = 0) -> Texts:
         row = {"model": model, "template_id": "all", "n_female": women, "n_male": men, "n_nonbinary": 0,
-               "n_unassociated": n_open + refused, "n_refused": refused, "n_empty": 0,
+               "n_not_inferred": n_open + refused, "n_refused": refused, "n_empty": 0,
                "female_share": women / (women + men)}  # fmt: skip
         rows = [{**row, "occupation": f"o{i}", "n_female": women + i % 2} for i in range(6)]
         return texts_of({"representation": rows}, {model: "chat"}, run=model, seed=1)[model]

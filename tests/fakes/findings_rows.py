@@ -142,7 +142,7 @@ def occupation(
         "n_female": 40,
         "n_male": 50,
         "n_nonbinary": 0,
-        "n_unassociated": 10,
+        "n_not_inferred": 10,
     }
     if share is not None:
         numbers |= {"female_share": share, "ci_low": share - 0.05, "ci_high": share + 0.05}

@@ -14,7 +14,7 @@ from fakes.report_content import content
 Row = dict[str, Any]
 DAY = "2026-03-04"
 USUAL: Mapping[str, Row] = {
-    "representation": {"n_unassociated": 40, "n_refused": 0},
+    "representation": {"n_not_inferred": 40, "n_refused": 0},
     "probe_cells": {"coverage": 0.2, "below_floor": False},
 }
 SAID_UNASKED = ("representation", "srb", "text_transfer")
@@ -45,7 +45,7 @@ def own_texts() -> Content:
     [part] = made.parts
     tables = {name: rows for name, rows in part.tables.items() if name not in SAID_UNASKED}
     for name in ("word_lists", "marked_words"):
-        tables[name] = [row for row in tables[name] if row["origin"] == "specified"]
+        tables[name] = [row for row in tables[name] if row["origin"] == "requested"]
     tables["word_lists"] = [
         {**row, "n_marked_beyond": 60, "p_value_beyond": 0.001} for row in tables["word_lists"]
     ]
@@ -68,7 +68,7 @@ def _whole(made: Content) -> Content:
 
 
 def _part(part: Part) -> Part:
-    answered = "probe_cells" if part.engine == "probe" else "associations"
+    answered = "probe_cells" if part.engine == "probe" else "genders"
     answers = [{"model": model.label} for model in part.models for _ in range(200)]
     tables = {
         name: [_full(name, row) for row in rows] for name, rows in {**part.tables, answered: answers}.items()

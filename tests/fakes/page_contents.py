@@ -107,7 +107,7 @@ def probe_tables(models: Sequence[str], jobs: Sequence[str]) -> dict[str, list[R
 def personas_tables(models: Sequence[str], jobs: Sequence[str], *, n_words: int) -> dict[str, list[Row]]:
     """Tables of a personas run; each list marks `n_words` words."""
     of = {"model": models, "occupation": jobs}
-    lists = {**of, "origin": ("associated", "specified"), "gender": ("female", "male"), "against": ("all",)}
+    lists = {**of, "origin": ("inferred", "requested"), "gender": ("female", "male"), "against": ("all",)}
     return {
         "representation": rows("representation", {**of, "template_id": ("persona", "biography", "all")}),
         "word_lists": rows("word_lists", {**lists, "method": ("calibrated", "marked-personas")}),
@@ -125,7 +125,7 @@ def personas_tables(models: Sequence[str], jobs: Sequence[str], *, n_words: int)
             "clusters", {"model": (*models, "all"), "cluster": range(1, 20), "words": ("she her",)}
         ),
         "silhouette": rows("silhouette", {"k": range(2, 22)}),
-        "associations": [{"model": models[0], "occupation": jobs[0], "key": "k"}],
+        "genders": [{"model": models[0], "occupation": jobs[0], "key": "k"}],
     }
 
 
@@ -176,14 +176,14 @@ def text(rng: random.Random, n: int) -> str:
     return " ".join(said)
 
 
-def example(model: str, occupation: str, said: str, *, origin: str = "associated") -> ExampleText:
+def example(model: str, occupation: str, said: str, *, origin: str = "inferred") -> ExampleText:
     """A text with its pronouns traced."""
     spans, at = [], 0
     for token in said.split(" "):
         if (kind := {"she": "female", "he": "male", "they": "neutral"}.get(token)) is not None:
             spans.append(Span(at, at + len(token), kind))
         at += len(token) + 1
-    asked = "female" if origin == "specified" else None
+    asked = "female" if origin == "requested" else None
     return ExampleText(model, occupation, origin, asked, "female", "female", said, tuple(spans), "k")
 
 
@@ -202,11 +202,11 @@ def content(
     places = range(len(sentences))
     examples = tuple(
         example(m, job, text(rng, letters), origin=origin)
-        for m, job, origin, _ in product(models, jobs, ("associated", "specified"), range(n_texts))
+        for m, job, origin, _ in product(models, jobs, ("inferred", "requested"), range(n_texts))
     )
     words = tuple(
         WordInContext(m, job, origin, gender, word, 3.5 - i / 10, tuple(rng.choices(places, k=3)))
-        for m, job, origin, gender in product(models, jobs, ("associated", "specified"), ("female", "male"))
+        for m, job, origin, gender in product(models, jobs, ("inferred", "requested"), ("female", "male"))
         for i, word in enumerate(WORDS[:5])
     )
     prompts = tuple(

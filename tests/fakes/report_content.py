@@ -154,7 +154,7 @@ def personas_tables(labels: Sequence[str], jobs: Jobs, *, undefined: bool = Fals
             score |= {"srb_content": score["srb"] / 2, "srb_content_p_value": score["p_value"]}
             score = {**scope, "gender": gender, **(dict.fromkeys(score) if gone else score)}
             tables["srb"].append({**score, "vectors": "corpus:1234", "reason": "empty" if gone else ""})
-            for origin in ("associated", "specified"):
+            for origin in ("inferred", "requested"):
                 numbers = {
                     "n_marked_beyond": rnd.randrange(0, 40), "null_p95_beyond": rnd.uniform(0, 9),
                     "p_value_beyond": {"female": 0.0001, "male": 0.4}[gender],

@@ -18,8 +18,8 @@ PROMPTS = ("persona", "biography")
 class World:
     """How texts are drawn; a difference is the SD of a word's log odds between women and men."""
 
-    associated: float = 0.0
-    specified: float = 0.0
+    inferred: float = 0.0
+    requested: float = 0.0
     same_words: bool = True  # the difference is of the same words in both origins
     n_female: int = 20  # of each prompt
     n_male: int = 20
@@ -45,7 +45,7 @@ def occupation(world: World, rng: np.random.Generator, n_shuffles: int) -> dict[
     times = max(0.0, 1.0 + world.varies * rng.standard_normal())
     words = rng.standard_normal(world.n_words)
     samples = {}
-    for origin, size in (("associated", world.associated), ("specified", world.specified)):
+    for origin, size in (("inferred", world.inferred), ("requested", world.requested)):
         own = words if world.same_words else rng.standard_normal(world.n_words)
         samples[origin] = _sample(world, rng, prompts, times * size * own, n_shuffles)
     found = {}

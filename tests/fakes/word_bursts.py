@@ -42,7 +42,7 @@ def rejected_without_difference(
             strata=["persona"] * (n_texts // 2) + ["biography"] * (n_texts - n_texts // 2),
             english=rate * 500,
             seed=seed,
-            row_key=("simulated", str(number), "specified"),
+            row_key=("simulated", str(number), "requested"),
             n_shuffles=n_shuffles,
         )
         for one in lists[:2]:

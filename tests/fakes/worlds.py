@@ -428,7 +428,7 @@ class TextWorld:
         study.write_text(
             f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\n'
             f"max_samples = {8 * n}\n"
-            f'specified = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\n'
+            f'requested = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\n'
             'clusters = false\nprompt_format = "completion"\n'
             f'vectors = "pretrained:{folder / "vectors.txt"}"\n[occupations]\nsource = "occupations.csv"\n',
             "ascii",

@@ -328,7 +328,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
         "model": "m",
         "occupation": "o",
         "template_id": "t",
-        "specified_gender": "female",
+        "requested_gender": "female",
     }
     association = bk.associate_gender("")
     texts = [
@@ -404,7 +404,7 @@ def test_rows_keep_what_was_said_and_its_answer(tmp_path: Path) -> None:
     rows = [json.loads(row) for row in (out / "personas.jsonl").read_text().splitlines()]
     assert {row["text"] for row in rows} == {"She is a nurse."}
     assert {row.get("raw") for row in rows} == {line["texts"][0], None}
-    assert set(result.associations["gender"]) == {"female"}
+    assert set(result.genders["gender"]) == {"female"}
     assert any("contain thoughts" in note for note in result.warnings)
     manifest = json.loads((out / "manifest.json").read_text())
     assert "thinking=on" in manifest["signature"]

@@ -48,7 +48,7 @@ def read(path: Path) -> tuple[list[str], Rows]:
         reader = csv.DictReader(file)
         columns = [name for name in reader.fieldnames or () if name not in FREE]
         rows = [{name: row[name] for name in columns} for row in reader]
-    if path.stem == "associations" and "n" not in columns:
+    if path.stem == "genders" and "n" not in columns:
         columns = [name for name in columns if name != "key"]
         counted = Counter(tuple(row[name] for name in columns) for row in rows)
         rows = [dict(zip(columns, values, strict=True)) | {"n": str(n)} for values, n in counted.items()]

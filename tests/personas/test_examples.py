@@ -20,15 +20,15 @@ def association(key: str, occupation: str, gender: str, asked: str = "", **more:
         "template_id": "persona",
         "rule_id": gender,
         "key": key,
-        "origin": "specified" if asked else "associated",
-        "specified_gender": asked,
+        "origin": "requested" if asked else "inferred",
+        "requested_gender": asked,
         "gender": gender,
         **more,
     }
 
 
 def marked(word: str, rank: int, **more: Any) -> dict[str, Any]:
-    row = {"model": "m", "occupation": "nurse", "origin": "associated", "gender": "female", "against": "male"}
+    row = {"model": "m", "occupation": "nurse", "origin": "inferred", "gender": "female", "against": "male"}
     return {**row, "method": "calibrated", "rank": rank, "word": word, "z": 5.0 - rank, **more}
 
 
@@ -42,7 +42,7 @@ TEXTS = {
     "7": "she helps. Of kind people she is one.",
 }
 TABLES: dict[str, list[dict[str, Any]]] = {
-    "associations": [
+    "genders": [
         association("1", "nurse", "female"),
         association("2", "nurse", "female"),
         association("3", "nurse", "male"),
@@ -59,7 +59,7 @@ ROWS = [{"key": key, "text": text} for key, text in TEXTS.items()]
 def test_the_first_text_of_each_kind_is_an_example_unprompted_ones_first() -> None:
     shown = show(ROWS, TABLES, {})
     assert ["1", "3", "4", "5", "6"] == [example.key for example in shown.examples]
-    assert [None, None, None, "female", None] == [example.specified_gender for example in shown.examples]
+    assert [None, None, None, "female", None] == [example.requested_gender for example in shown.examples]
 
 
 def test_texts_that_describe_nobody_are_shown_whatever_their_place() -> None:
@@ -70,7 +70,7 @@ def test_texts_that_describe_nobody_are_shown_whatever_their_place() -> None:
         "21": "The weather is fine. Trees are green.",
     }
     rows = [{"key": key, "text": text} for key, text in texts.items()]
-    tables = {"associations": [association(key, "nurse", "female") for key in texts]}
+    tables = {"genders": [association(key, "nurse", "female") for key in texts]}
     shown = {one.key: one.outcome for one in show(rows, tables, {}).examples}
     assert shown == {"00": "person", "20": "declines", "21": "no-person"}
     again = {one.key: one.outcome for one in show(rows[::-1], tables, {}).examples}
@@ -81,7 +81,7 @@ def test_texts_that_describe_nobody_are_shown_whatever_their_place() -> None:
 
 def test_a_text_that_the_token_limit_ended_early_is_shown_as_cut() -> None:
     """The reason stands in the row as `finish_reason`."""
-    tables = {"associations": [association(key, "nurse", "female") for key in "ab"]}
+    tables = {"genders": [association(key, "nurse", "female") for key in "ab"]}
     rows = [
         {"key": "a", "text": "The", "finish_reason": "length"},
         {"key": "b", "text": "The", "finish_reason": "stop"},
@@ -125,7 +125,7 @@ def test_long_texts_are_cut_and_long_sentences_shown_around_the_word(
 ) -> None:
     monkeypatch.setattr(showing, "WORDS_IN_CONTEXT", 2)
     long = "she " + "x" * 60 + " " + "word " * 2_000 + "kind " + "word " * 2_000
-    tables = {**TABLES, "associations": [association("1", "nurse", "female")]}
+    tables = {**TABLES, "genders": [association("1", "nurse", "female")]}
     shown = show([{"key": "1", "text": long}], tables, {})
     assert shown.examples[0].cut
     assert LONGEST_EXAMPLE == len(shown.examples[0].text)
@@ -139,7 +139,7 @@ def test_long_texts_are_cut_and_long_sentences_shown_around_the_word(
 def test_examples_are_shared_by_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "MOST_EXAMPLES", 4)
     rows = [association(f"{m}{i}", str(i), "female", model=m) for m in "ab" for i in range(5)]
-    shown = show([{"key": r["key"], "text": "she"} for r in rows], {"associations": rows}, {})
+    shown = show([{"key": r["key"], "text": "she"} for r in rows], {"genders": rows}, {})
     assert ["a0", "a1", "b0", "b1"] == [example.key for example in shown.examples]
 
 
@@ -177,7 +177,7 @@ def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_desi
 
 def test_a_prompt_that_names_a_gender_decides_whose_list_a_text_is_in() -> None:
     tables = {
-        "associations": [association("1", "nurse", "male", "female")],
-        "marked_words": [marked("kind", 1, origin="specified")],
+        "genders": [association("1", "nurse", "male", "female")],
+        "marked_words": [marked("kind", 1, origin="requested")],
     }
     assert ["He is kind."] == show([{"key": "1", "text": "He is kind."}], tables, {}).sentences

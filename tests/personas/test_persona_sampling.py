@@ -245,13 +245,13 @@ def rows_of(run: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def drawn(rows: Mapping[str, Mapping[str, Any]], specified: bool = False) -> Counter[tuple[Any, ...]]:
+def drawn(rows: Mapping[str, Mapping[str, Any]], requested: bool = False) -> Counter[tuple[Any, ...]]:
     """Rows per series, after checking that the draws of each count from 0 without a hole."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for row in rows.values():
-        if (row["specified_gender"] is not None) == specified:
-            scope = (row["occupation"], row["template_id"], row["specified_gender"])
-            found.setdefault(scope[: 3 if specified else 2], []).append(row["draw"])
+        if (row["requested_gender"] is not None) == requested:
+            scope = (row["occupation"], row["template_id"], row["requested_gender"])
+            found.setdefault(scope[: 3 if requested else 2], []).append(row["draw"])
     assert all(sorted(draws) == list(range(len(draws))) for draws in found.values())
     return Counter({scope: len(draws) for scope, draws in found.items()})
 
@@ -279,7 +279,7 @@ def test_each_prompt_is_drawn_until_both_genders_are_full_or_there_is_a_reason(u
 def test_a_prompt_that_names_a_gender_is_drawn_n_times_for_every_occupation(unbroken: Asked) -> None:
     """Also for the cook, who is ineligible, and whatever the texts say."""
     wanted = {(job, p, g): 5 for job in DRAWN for p in PROMPTS for g in ("female", "male", "nonbinary")}
-    assert wanted == drawn(rows_of(unbroken.run), specified=True)
+    assert wanted == drawn(rows_of(unbroken.run), requested=True)
 
 
 def test_all_prompts_of_a_round_are_in_flight_together(unbroken: Asked) -> None:
@@ -312,13 +312,13 @@ def test_max_draws_is_the_cap_of_every_prompt_that_names_no_gender(tmp_path: Pat
     assert {
         (job, prompt): {"cook": 5, "lawyer": 10}.get(job, 12) for job in DRAWN for prompt in PROMPTS
     } == drawn(rows)
-    assert {5} == set(drawn(rows, specified=True).values())
+    assert {5} == set(drawn(rows, requested=True).values())
 
 
 def test_without_filling_one_round_is_all(tmp_path: Path) -> None:
     rows = rows_of(start(tmp_path / "run", fill=False, batch=7).run)
     assert {(job, prompt): 7 for job in DRAWN for prompt in PROMPTS} == drawn(rows)
-    assert {5} == set(drawn(rows, specified=True).values())
+    assert {5} == set(drawn(rows, requested=True).values())
 
 
 def test_refused_and_filtered_texts_are_no_text_of_a_gender(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_refused_and_filtered_texts_are_no_text_of_a_gender(tmp_path: Path) -> N
             assert isinstance(answer, Draw)
             return replace(answer, finish="filter") if answer.text.startswith(MAN) else answer
 
-    rows = rows_of(start(tmp_path / "run", Filters(), occupations=("lawyer",), specified=()).run)
+    rows = rows_of(start(tmp_path / "run", Filters(), occupations=("lawyer",), requested=()).run)
     assert {("lawyer", prompt): 5 for prompt in PROMPTS} == drawn(rows)
 
 
@@ -379,7 +379,7 @@ def test_a_draw_that_fails_twice_is_given_up_and_its_round_ends_without_it(
     [hole] = [
         key
         for key, row in whole.items()
-        if (row["occupation"], row["template_id"], row["specified_gender"], row["draw"])
+        if (row["occupation"], row["template_id"], row["requested_gender"], row["draw"])
         == ("nurse", "persona", None, 2)
     ]
     first = start(tmp_path / "run", Unruly(seed=1, fails=lambda request, time: request.key == hole))
@@ -408,7 +408,7 @@ def test_a_hole_that_a_gender_needed_makes_one_more_round_and_that_round_stays(
     [hole] = [
         k
         for k, r in whole.items()
-        if (r["template_id"], r["specified_gender"], r["draw"]) == ("biography", None, 7)
+        if (r["template_id"], r["requested_gender"], r["draw"]) == ("biography", None, 7)
     ]
     choice = {"occupations": ("lawyer",)}
     first = start(tmp_path / "run", Unruly(seed=1, fails=lambda r, time: r.key == hole), **choice)
@@ -461,7 +461,7 @@ def test_more_texts_per_gender_take_the_rows_that_are_there(unbroken: Asked, tmp
     assert not {key for call in more.model.calls for key in call} - {*rows}
     # 8 men of the nurse are there after 40 draws, both of the lawyer after 16: rounds of eight.
     assert {(job, p): n for job, n in (("nurse", 40), ("lawyer", 16)) for p in PROMPTS} == drawn(rows)
-    assert {8} == set(drawn(rows, specified=True).values())
+    assert {8} == set(drawn(rows, requested=True).values())
     fresh = start(tmp_path / "fresh", occupations=("nurse", "lawyer"), per_gender=8)
     assert rows_of(fresh.run) == rows
 
@@ -493,10 +493,10 @@ def test_another_sampling_prompt_format_seed_or_model_has_keys_of_its_own() -> N
 
 def test_the_plan_of_a_fresh_run_goes_from_one_round_to_every_draw(unbroken: Asked) -> None:
     plan = unbroken.plan
-    n_specified = 5 * 2 * 3 * 5
+    n_requested = 5 * 2 * 3 * 5
     assert 0 == plan.n_stored
-    assert 5 * 2 * 5 + n_specified == plan.n_cells
-    assert 5 * 2 * MOST + n_specified == plan.n_cells_most
+    assert 5 * 2 * 5 + n_requested == plan.n_cells
+    assert 5 * 2 * MOST + n_requested == plan.n_cells_most
     assert 150 * plan.n_cells == plan.new_tokens
     assert ("m", "chat", "texts") == (plan.label, plan.prompt_format, plan.unit)
 
@@ -548,7 +548,7 @@ def test_a_plan_says_what_prompt_the_model_refuses(tmp_path: Path) -> None:
 
     said = "m, prompt biography, occupation 'lawyer': a prompt of 9 tokens has no room"
     with pytest.raises(ModelError, match=said):
-        start(tmp_path / "run", Refuses(), occupations=("lawyer",), specified=())
+        start(tmp_path / "run", Refuses(), occupations=("lawyer",), requested=())
 
 
 def test_the_plan_names_the_format_that_the_models_tuning_asks_for() -> None:

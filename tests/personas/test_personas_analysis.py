@@ -180,10 +180,10 @@ def wilson(k: int, n: int) -> tuple[float, float]:
 def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> None:
     rows = only(table(filled, "representation"), occupation="nurse")
     persona, biography, both = (one(rows, template_id=t) for t in ("persona", "biography", "all"))
-    counts = ("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated")
+    counts = ("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred")
     # Drawn were 10, of which 5 stand in the first batch.
-    assert 10 == len(only(table(filled, "associations"), occupation="nurse", template_id="persona",
-                          origin="associated"))  # fmt: skip
+    assert 10 == len(only(table(filled, "genders"), occupation="nurse", template_id="persona",
+                          origin="inferred"))  # fmt: skip
     assert ["5", "2", "1", "1", "1"] == [persona[name] for name in counts]
     assert ["5", "2", "2", "0", "1"] == [biography[name] for name in counts]
     assert ["10", "4", "3", "1", "2"] == [both[name] for name in counts]
@@ -202,24 +202,24 @@ def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> No
 
 def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counted(small: Path) -> None:
     run, rows = small, stored(small)
-    spoilt = [row for row in rows if (row["specified_gender"], row["occupation"]) == ("female", "nurse")][:3]
+    spoilt = [row for row in rows if (row["requested_gender"], row["occupation"]) == ("female", "nurse")][:3]
     for row, finish in zip(spoilt, ("refusal", "filter", "stop"), strict=True):
         row["finish_reason"], row["text"] = finish, "Sorry sorry sorry." if finish != "stop" else " \n"
     store(run, rows)
     analyse(run)
     assert "sorry" not in {row["word"] for row in table(run, "marked_words")}
-    scope = {"occupation": "nurse", "origin": "specified", "method": "calibrated", "gender": "female"}
-    before = len([row for row in rows if (row["specified_gender"], row["occupation"]) == ("female", "nurse")])
+    scope = {"occupation": "nurse", "origin": "requested", "method": "calibrated", "gender": "female"}
+    before = len([row for row in rows if (row["requested_gender"], row["occupation"]) == ("female", "nurse")])
     assert str(before - 3) == one(table(run, "word_lists"), **scope, against="male")["n_target"]
     of_nurse = only(table(run, "text_outcomes"), occupation="nurse")
-    counts = {(row["specified_gender"], row["outcome"]): row["n"] for row in of_nurse}
+    counts = {(row["requested_gender"], row["outcome"]): row["n"] for row in of_nurse}
     others = {(gender, outcome): "0" for gender in ("male", "nonbinary") for outcome in ("declines", "empty")}
     by_ending = {key: n for key, n in counts.items() if key[1] in ("declines", "empty")}
     assert {("female", "declines"): "2", ("female", "empty"): "1", **others} == by_ending
     for gender in GENDERS:  # every text has one outcome
-        asked = [row for row in rows if (row["specified_gender"], row["occupation"]) == (gender, "nurse")]
-        assert len(asked) == sum(int(row["n"]) for row in of_nurse if row["specified_gender"] == gender)
-    declined = one(of_nurse, specified_gender="female", outcome="declines")
+        asked = [row for row in rows if (row["requested_gender"], row["occupation"]) == (gender, "nurse")]
+        assert len(asked) == sum(int(row["n"]) for row in of_nurse if row["requested_gender"] == gender)
+    declined = one(of_nurse, requested_gender="female", outcome="declines")
     assert float(declined["share"]) == 2 / before
     paired = only(table(run, "tests"), quantity="refused_share", kind="paired")
     assert [("female", "male"), ("nonbinary", "female"), ("nonbinary", "male")] == [
@@ -239,7 +239,7 @@ def test_where_nothing_is_refused_there_is_no_test_of_it(made: PersonasResult) -
 def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_list(small: Path) -> None:
     run, rows = small, stored(small)
     before = {name: table(run, name) for name in ("word_lists", "representation")}
-    asked = [row for row in rows if row["specified_gender"] == "nonbinary"]
+    asked = [row for row in rows if row["requested_gender"] == "nonbinary"]
     for row in asked[:3]:
         row["text"] = f"I'm sorry, but I cannot write this. {row['text']}"
     asked[3]["text"] = "Gender stereotypes are harmful."
@@ -247,7 +247,7 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
     asked[5]["text"] = "\u200b"  # no white space, so not empty; and of nobody
     store(run, rows)
     analyse(run)
-    of_those = [row for row in table(run, "text_outcomes") if row["specified_gender"] == "nonbinary"]
+    of_those = [row for row in table(run, "text_outcomes") if row["requested_gender"] == "nonbinary"]
     n = Counter[str]()
     for row in of_those:
         n[row["outcome"]] += int(row["n"])
@@ -263,7 +263,7 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
     )
     assert before["representation"] == table(run, "representation")
     left_out = Counter(row["occupation"] for row in asked[:4])  # nobody's texts stay: they are no refusals
-    own = {"origin": "specified", "gender": "nonbinary", "method": "calibrated"}
+    own = {"origin": "requested", "gender": "nonbinary", "method": "calibrated"}
     sizes = [
         {row["occupation"]: int(row["n_target"]) for row in only(listed, **own)}
         for listed in (before["word_lists"], table(run, "word_lists"))
@@ -295,13 +295,13 @@ def draws(compared: TextComparison, template: str, gender: str) -> list[int]:
 
 def test_the_first_n_of_each_prompt_and_gender_are_compared(filled: PersonasResult) -> None:
     _, found = documents_of(filled.path)
-    nurse = found["m", "nurse", "associated"]
+    nurse = found["m", "nurse", "inferred"]
     assert nurse.reason is None
     persona = {gender: draws(nurse, "persona", gender) for gender in ASKED}
     assert {"female": [0, 1], "male": [2, 5], "nonbinary": [3]} == persona
     assert {"female": [0, 3], "male": [1, 2]} == {g: draws(nurse, "biography", g) for g in ("female", "male")}
-    assert [0, 1] == draws(found["m", "nurse", "specified"], "persona", "nonbinary")
-    lists = only(table(filled, "word_lists"), occupation="nurse", origin="associated", against="male")
+    assert [0, 1] == draws(found["m", "nurse", "requested"], "persona", "nonbinary")
+    lists = only(table(filled, "word_lists"), occupation="nurse", origin="inferred", against="male")
     assert {("4", "4")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
 
 
@@ -309,7 +309,7 @@ def test_a_sample_is_balanced_in_draw_order_repeatable_and_not_the_first_n(fille
     _, first = documents_of(filled.path)
     _, sampled = documents_of(filled.path, balance="sample")
     _, again = documents_of(filled.path, balance="sample")
-    key = ("m", "nurse", "associated")
+    key = ("m", "nurse", "inferred")
     picked = {g: draws(sampled[key], "persona", g) for g in ("female", "male")}
     assert [2, 2] == [len(places) for places in picked.values()]
     assert set(picked["female"]) <= {0, 1, 6, 7}
@@ -319,17 +319,17 @@ def test_a_sample_is_balanced_in_draw_order_repeatable_and_not_the_first_n(fille
     assert picked == {g: draws(again[key], "persona", g) for g in ("female", "male")}
 
 
-def test_an_occupation_short_of_one_gender_has_no_associated_lists_and_says_why(
+def test_an_occupation_short_of_one_gender_has_no_inferred_lists_and_says_why(
     filled: PersonasResult,
 ) -> None:
-    lists = only(table(filled, "word_lists"), occupation="mechanic", origin="associated")
+    lists = only(table(filled, "word_lists"), occupation="mechanic", origin="inferred")
     why = (
         "prompt persona has 1 texts of women and 9 of men;"
         " prompt biography has 1 texts of women and 9 of men; 2 of each are needed"
     )
     assert {("", "", "", why)} == {(r["n_marked"], r["n_target"], r["p_value"], r["reason"]) for r in lists}
     assert 4 == len(lists)
-    assert [] == only(table(filled, "marked_words"), occupation="mechanic", origin="associated")
+    assert [] == only(table(filled, "marked_words"), occupation="mechanic", origin="inferred")
     scores = only(table(filled, "srb"), occupation="mechanic")
     assert [("female", "", why), ("male", "", why)] == [(r["gender"], r["srb"], r["reason"]) for r in scores]
     assert (
@@ -352,7 +352,7 @@ def test_what_is_not_compared_marks_no_word(home: Path, quick: dict[str, Any], t
         f"m={model}", study="gasp-pilot", occupations="nurse", per_gender=2,
         settings={**quick, "batch": 5}, out=tmp_path / "run",
     )  # fmt: skip
-    marked = {row["word"] for row in only(table(found, "marked_words"), origin="associated")}
+    marked = {row["word"] for row in only(table(found, "marked_words"), origin="inferred")}
     assert "tender" in marked
     assert "splendid" not in marked
     assert ["3"] * 2 == [r["n_female"] for r in table(found, "representation") if r["template_id"] != "all"]
@@ -381,10 +381,10 @@ def test_srb_is_the_difference_of_two_chamfer_distances(made: PersonasResult, ho
     scored = 0
     for row in table(made, "srb"):
         model, job = row["model"], row["occupation"]
-        candidates = [w for w in listed(made, model, job, "associated", row["gender"]) if w in vectors]
+        candidates = [w for w in listed(made, model, job, "inferred", row["gender"]) if w in vectors]
         distances = {}
         for gender in ("female", "male"):
-            targets = [w for w in listed(made, model, job, "specified", gender) if w in vectors]
+            targets = [w for w in listed(made, model, job, "requested", gender) if w in vectors]
             nearest = [min(1 - float(vectors[c] @ vectors[t]) for t in targets) for c in candidates]
             distances[gender] = sum(nearest) / len(nearest)
             assert len(targets) == int(row[f"n_target_{gender}"])
@@ -419,15 +419,15 @@ def test_held_out_texts_are_treated_as_if_no_gender_had_been_asked(
 ) -> None:
     rows = [*named_texts(7), {"text": "The person works.", "gender": "female", "job": "cook"}]
     found = imported(write_texts(tmp_path / "t.csv", rows), quick, tmp_path / "run", hold_out=0.5)
-    associations = table(found, "associations")
-    held = only(associations, origin="associated")
-    kept = only(associations, origin="specified")
-    assert {""} == {row["specified_gender"] for row in held}
-    assert "" not in {row["specified_gender"] for row in kept}
+    associations = table(found, "genders")
+    held = only(associations, origin="inferred")
+    kept = only(associations, origin="requested")
+    assert {""} == {row["requested_gender"] for row in held}
+    assert "" not in {row["requested_gender"] for row in kept}
     # int(7 / 2) of each occupation and gender, and int(8 / 2) of the cooks who are women.
     assert 5 * 3 + 4 == len(held)
     assert len(rows) == len(held) + len(kept)
-    validation = {r["specified_gender"]: r for r in table(found, "association_validation")}
+    validation = {r["requested_gender"]: r for r in table(found, "gender_validation")}
     assert {"female": "8", "male": "8", "nonbinary": "8"} == {g: r["n_texts"] for g, r in validation.items()}
     assert {"hold-out"} == {row["control"] for row in table(found, "srb")}
     assert not (found.path / "tables/representation.csv").exists()
@@ -444,7 +444,7 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
         texts = write_texts(folder / "same-name.csv", named_texts(7, occupations))
         found = imported(texts, quick, tmp_path / f"run{len(occupations)}", hold_out=0.5)
         of_key = {row["key"]: row["draw"] for row in stored(found.path)}
-        return {str(of_key[r["key"]]) for r in only(table(found, "associations"), origin="associated",
+        return {str(of_key[r["key"]]) for r in only(table(found, "genders"), origin="inferred",
                                                      occupation="nurse")}  # fmt: skip
 
     assert held(("nurse",)) == held(("nurse", "cook"))
@@ -610,9 +610,9 @@ def texts(varied: PersonasResult, tmp_path: Path) -> Path:
         ("prior_scale", "rates", "marked_words"),
         ("prior_scope", "all", "marked_words"),
         ("permutations", 25, "word_lists"),
-        ("honorifics", "titles", "associations"),
+        ("honorifics", "titles", "genders"),
         ("pronouns", "released", "srb"),
-        ("hold_out", 0.5, "associations"),
+        ("hold_out", 0.5, "genders"),
         ("c_topic", 0.9, "marked_words"),
         ("c_english", 0.9, "marked_words"),
     ],

@@ -144,8 +144,8 @@ def test_the_demo_model_killed_half_way_draws_the_texts_of_an_unbroken_run(tmp_p
     )
     command.finish("unbroken")
     unbroken = rows_of(command.rows_file("unbroken"))
-    n_specified = 2 * 2 * 3 * 5
-    assert n_specified + 2 * 2 * 5 <= len(unbroken) <= n_specified + 2 * 2 * 60
+    n_requested = 2 * 2 * 3 * 5
+    assert n_requested + 2 * 2 * 5 <= len(unbroken) <= n_requested + 2 * 2 * 60
     path = command.rows_file("killed")
     assert kill_at(command.start("killed"), path, len(unbroken) // 2, 0.0)
     kept = kept_lines(path)

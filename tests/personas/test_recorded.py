@@ -54,7 +54,7 @@ def test_rows_are_copied_as_they_are(run: Path) -> None:
 def test_every_occupation_is_eligible_and_rests_on_forty_texts_a_prompt(run: Path) -> None:
     lists = result_of(run).table("word_lists")
     assert 4 <= lists["occupation"].nunique()
-    own = lists[(lists["origin"] == "associated") & (lists["against"] != "all")]
+    own = lists[(lists["origin"] == "inferred") & (lists["against"] != "all")]
     assert {80} == set(own["n_target"])
     assert own["n_marked"].notna().all()
 
@@ -62,7 +62,7 @@ def test_every_occupation_is_eligible_and_rests_on_forty_texts_a_prompt(run: Pat
 def test_two_occupations_at_least_have_words_of_both_genders_and_a_score(run: Path) -> None:
     made = result_of(run)
     lists = made.table("word_lists")
-    own = lists[(lists["origin"] == "associated") & (lists["method"] == "calibrated")]
+    own = lists[(lists["origin"] == "inferred") & (lists["method"] == "calibrated")]
     own = own[own["against"].isin(["female", "male"])]
     both = own[own["n_marked"] > 0].groupby("occupation")["gender"].nunique()
     assert 2 <= (both == 2).sum()

@@ -29,7 +29,7 @@ Z = statistics.NormalDist().inv_cdf(0.975)
 CLOSE = 1e-12
 
 COLUMNS = [  # reference/tables#table-representation
-    *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
+    *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
     *("share_if_dropped_female", "share_if_dropped_male", "labour_female_share", "labour_year", "reason"),
@@ -145,7 +145,7 @@ GENDER_OF = {"F": "female", "M": "male", "N": "nonbinary", "-": None}
 
 
 def texts(letters: str, **fields: Any) -> list[TextDocument]:
-    """One text a letter: F, M, N as associated, - without association; numbered from 0."""
+    """One text a letter: F, M, N as inferred, - without association; numbered from 0."""
     return [
         replace(
             TextDocument(
@@ -154,7 +154,7 @@ def texts(letters: str, **fields: Any) -> list[TextDocument]:
                 occupation="nurse",
                 template_id="persona",
                 draw=i,
-                specified_gender=None,
+                requested_gender=None,
                 finish="stop",
                 empty=False,
                 association=Association(GENDER_OF[letter], None, 0, 0, 0, False),
@@ -220,7 +220,7 @@ def test_filling_until_both_are_there_does_not_move_the_share() -> None:
     assert abs(statistics.fmean(everything) - 0.9) > abs(statistics.fmean(first) - 0.9)
 
 
-def test_refused_filtered_and_empty_texts_count_as_unassociated_whatever_they_say() -> None:
+def test_refused_filtered_and_empty_texts_count_as_not_inferred_whatever_they_say() -> None:
     draws = [
         *texts("FM"),
         *texts("F", finish="refusal"),
@@ -230,7 +230,7 @@ def test_refused_filtered_and_empty_texts_count_as_unassociated_whatever_they_sa
         *texts("-", finish="refusal", empty=True),
     ]
     found = by_template(rows_of(draws))["persona"]
-    names = ("n_texts", "n_female", "n_male", "n_unassociated", "n_refused", "n_empty", "n_cut")
+    names = ("n_texts", "n_female", "n_male", "n_not_inferred", "n_refused", "n_empty", "n_cut")
     assert (7, 2, 1, 4, 3, 2, 1) == tuple(found[name] for name in names)
     assert 2 / 3 == found["female_share"]
 
@@ -254,7 +254,7 @@ def test_counts_add_up_and_numbers_keep_their_bounds(drawn: list[tuple[str, str,
         for text in texts(letter, template_id=template, finish=finish, empty=empty)
     ]
     for row in rows_of(draws):
-        assert row["n_texts"] == sum(row[f"n_{x}"] for x in ("female", "male", "nonbinary", "unassociated"))
+        assert row["n_texts"] == sum(row[f"n_{x}"] for x in ("female", "male", "nonbinary", "not_inferred"))
         for name in ("female_share", "nonbinary_share", "se"):
             assert row[name] is not None or row["reason"]
         if row["female_share"] is not None:
@@ -316,7 +316,7 @@ def represented(
     row = {"model": "demo", "occupation": occupation, "template_id": template_id, "female_share": share}
     women = round(20 * (0.5 if share is None else share))
     row |= {"n_female": women, "n_male": 20 - women, "n_nonbinary": 0}
-    row |= dict.fromkeys(("n_unassociated", "n_refused", "n_empty"), 0)
+    row |= dict.fromkeys(("n_not_inferred", "n_refused", "n_empty"), 0)
     return {**row, "labour_female_share": labour, "nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, **more}
 
 

@@ -29,12 +29,12 @@ BATCH = 300
 def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of_five(
     occupations: int, texts: int
 ) -> None:
-    variance = TextVariance(model="m", share=0.45, associated_share=0.6, var_occupation=0.02, n_occupations=4)
+    variance = TextVariance(model="m", share=0.45, inferred_share=0.6, var_occupation=0.02, n_occupations=4)
     promised = smallest_difference(paired_design(variance, occupations, texts))
     assert promised is not None
     rng = np.random.default_rng(11)
     distance = rng.normal(promised, 0.02**0.5, (N_RUNS, occupations))
-    n = round(texts * variance.associated_share)
+    n = round(texts * variance.inferred_share)
     # The noise of n texts about the shares that texts have, wherever the labour share puts them.
     p = np.clip(0.45 + rng.normal(0.0, 0.02, distance.shape), 0.0, 1.0)
     measured = distance + rng.binomial(n, p) / n - p
@@ -55,7 +55,7 @@ def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
     genders: dict[tuple[str, str], list[str | None]] = {}
     for line in gzip.decompress(packed.read_bytes()).splitlines():
         row = json.loads(line)
-        if row["specified_gender"] is None and row["draw"] < BATCH:
+        if row["requested_gender"] is None and row["draw"] < BATCH:
             found = associate_answer(row["text"], row["finish_reason"], honorifics="paper").gender
             genders.setdefault((row["occupation"], row["template_id"]), []).append(found)
     labour = {i.name: i.labour_female_share for i in load_items("corpus:gasp/occupations.csv")}
@@ -75,6 +75,6 @@ def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
     assert shipped.n_occupations == len(names)
     assert shipped.share == pytest.approx(statistics.fmean(shares), rel=1e-3)
     known = sum(g is not None for own in genders.values() for g in own)
-    assert shipped.associated_share == pytest.approx(known / n_texts, rel=1e-3)
+    assert shipped.inferred_share == pytest.approx(known / n_texts, rel=1e-3)
     expected = statistics.variance(distances) - statistics.fmean(noise)
     assert shipped.var_occupation == pytest.approx(expected, rel=1e-3)

@@ -290,7 +290,7 @@ def test_answers_stand_against_labour_statistics_with_the_line_of_the_tests() ->
 def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> None:
     made = alone(content(("A",), 3), "personas")
     figure = only(words, made, "personas")["words"]
-    rows = rows_of(made, "marked_words", gender="female", origin="associated", is_gender_word=False)
+    rows = rows_of(made, "marked_words", gender="female", origin="inferred", is_gender_word=False)
     assert len(panels(figure)) == 3, "one for each list; men's are no longer than chance"
     for panel in panels(figure):
         own = [row for row in rows if panel.title == f"women, {row['occupation']}"]
@@ -302,7 +302,7 @@ def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> N
     lists = [{**row, "p_value_beyond": 0.5} for row in rows_of(made, "word_lists")]
     assert not only(words, with_table(made, "word_lists", lists, "personas"), "personas")
     for name in ("word_lists", "marked_words"):  # every text names its gender on request
-        made = with_table(made, name, rows_of(made, name, origin="specified"), "personas")
+        made = with_table(made, name, rows_of(made, name, origin="requested"), "personas")
     assert "words" in only(words, made, "personas")
 
 

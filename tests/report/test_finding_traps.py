@@ -246,7 +246,7 @@ def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
 def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: Any) -> dict[str, Any]:
     """A list with n words beyond gender words, and two more."""
     against = "male" if gender == "female" else "female"
-    scope = {"model": "m", "occupation": name, "origin": "associated", "gender": gender, "against": against}
+    scope = {"model": "m", "occupation": name, "origin": "inferred", "gender": gender, "against": against}
     numbers = {
         "n_marked": None if n is None else n + 2,
         "null_p95": 4.0,
@@ -259,7 +259,7 @@ def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: A
 
 def word(name: str, gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
     against = "male" if gender == "female" else "female"
-    scope = {"model": "m", "occupation": name, "origin": "associated", "gender": gender, "against": against}
+    scope = {"model": "m", "occupation": name, "origin": "inferred", "gender": gender, "against": against}
     flags = {"is_pronoun": False, "is_name": False, "is_gender_word": False, **more}
     return row("marked_words", **scope, method="calibrated", word=text, z=z, **flags)
 
@@ -318,12 +318,12 @@ def test_groups_of_one_gender_many_models_and_groups_without_a_sign() -> None:
 
 
 def refused(gender: str, n: int | None, outcome: str = "declines") -> dict[str, Any]:
-    scope = {"model": "m", "occupation": "nurse", "specified_gender": gender, "outcome": outcome}
+    scope = {"model": "m", "occupation": "nurse", "requested_gender": gender, "outcome": outcome}
     return row("text_outcomes", **scope, n=n, share=None if n is None else n / 40)
 
 
 VALIDATED = [
-    row("association_validation", model="m", specified_gender=gender, n_texts=40, n_correct=30,
+    row("gender_validation", model="m", requested_gender=gender, n_texts=40, n_correct=30,
         n_incorrect=5, n_not_captured=5)
     for gender in ("female", "male")
 ]  # fmt: skip
@@ -333,7 +333,7 @@ def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
     difference = {"group_a": "female", "group_b": "male", "gender": None}
     test = contrast_row("personas/refused_share/paired/genders", -0.2, (-0.3, -0.1), **difference)
     counted = {"text_outcomes": [refused("female", 2), refused("male", 10)]}
-    tables = {**counted, "tests": [test], "association_validation": VALIDATED}
+    tables = {**counted, "tests": [test], "gender_validation": VALIDATED}
     found = said(content(personas_part(tables)), "else")
     assert (found.verdict, "20 points less often" in found.text) == ("lower", True)
     assert "women 2 of 40; men 10 of 40" in found.measured_with
@@ -383,7 +383,7 @@ def test_a_positive_control_says_so_and_is_no_result() -> None:
     probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [EVEN]})
     tables = {
         "srb": held_out,
-        "text_transfer": [area("specified", "associated", 0.9, (0.8, 0.95))],
+        "text_transfer": [area("requested", "inferred", 0.9, (0.8, 0.95))],
         "tests": [srb_test(-0.5, (-0.6, -0.4)), area_test("auc_transfer", 0.9, (0.8, 0.95))],
     }
     made = content(probe, personas_part(tables))
@@ -401,14 +401,14 @@ def test_srb_and_areas_that_were_not_measured_have_the_reason() -> None:
     assert (
         found.text == f"How differently women and men are described in m’s texts is not measured ({reason})."
     )
-    rows = [area("specified", "associated", None, reason=reason)]
+    rows = [area("requested", "inferred", None, reason=reason)]
     found = said(content(personas_part({"text_transfer": rows})), "how")
     assert (found.verdict, f"({reason})" in found.text) == ("not-measured", True)
 
 
 def test_areas_are_claims_of_the_page_and_adjusted_with_the_others() -> None:
     tables = {
-        "text_transfer": [area("specified", "associated", 0.6, (0.505, 0.695))],
+        "text_transfer": [area("requested", "inferred", 0.6, (0.505, 0.695))],
         "tests": [area_test("auc_transfer", 0.6, (0.505, 0.695))],
     }
     others = [pair("m", "m", 0.01, (-0.04, 0.06), bias_type=f"g{i}") for i in range(3)]
@@ -421,9 +421,9 @@ def test_areas_are_claims_of_the_page_and_adjusted_with_the_others() -> None:
 
 def test_what_carries_over_is_the_verdict_and_the_other_areas_stand_in_the_record() -> None:
     tables = {
-        "text_transfer": [area("specified", "associated", 0.55, (0.45, 0.65))],
+        "text_transfer": [area("requested", "inferred", 0.55, (0.45, 0.65))],
         "tests": [
-            area_test("auc_specified", 0.7, (0.6, 0.8)),
+            area_test("auc_requested", 0.7, (0.6, 0.8)),
             area_test("auc_transfer", 0.55, (0.45, 0.65)),
         ],
     }

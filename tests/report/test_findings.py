@@ -319,7 +319,7 @@ def test_texts_against_labour_statistics(test: dict[str, Any], words: str) -> No
 
 
 def test_without_labour_statistics_the_range_stands_and_texts_without_a_gender_are_counted() -> None:
-    rows = [occupation("nurse", 0.9, None, n_unassociated=60), occupation("cook", 0.2, None)]
+    rows = [occupation("nurse", 0.9, None, n_not_inferred=60), occupation("cook", 0.2, None)]
     found = texts_of(content(personas_part({"representation": rows})), "write")
     assert "20 % (cook) to 90 % (nurse)" in found[0]
     assert "35 % of m’s 200 texts name no gender" in found[1]
@@ -340,7 +340,7 @@ def test_non_binary_people_stand_only_where_it_says_something(n: int, sentence: 
 
 
 def word_list(gender: str, n: int, p: float, **more: Any) -> dict[str, Any]:
-    scope = {"model": "m", "occupation": "nurse", "origin": "associated", "gender": gender}
+    scope = {"model": "m", "occupation": "nurse", "origin": "inferred", "gender": gender}
     against = "male" if gender == "female" else "female"
     numbers = {"n_marked": n + 4, "null_mean": 15.0, "n_marked_beyond": n, "null_p95_beyond": 20.0}
     return row(
@@ -350,7 +350,7 @@ def word_list(gender: str, n: int, p: float, **more: Any) -> dict[str, Any]:
 
 
 def word(gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
-    scope = {"model": "m", "occupation": "nurse", "origin": "associated", "gender": gender}
+    scope = {"model": "m", "occupation": "nurse", "origin": "inferred", "gender": gender}
     against = "male" if gender == "female" else "female"
     plain = {"is_name": False, "is_gender_word": False, "is_pronoun": False}
     return row(
@@ -373,7 +373,7 @@ def word(gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_texts_told_apart(over: float, ci: tuple[float, float], verdict: str, beginning: str) -> None:
     tables = {
-        "text_transfer": [area("specified", "associated", over, ci)],
+        "text_transfer": [area("requested", "inferred", over, ci)],
         "tests": [area_test("auc_transfer", over, ci)],
     }
     found = [one for one in finding_rules.hold(content(personas_part(tables))) if one.question == "how"]
@@ -604,7 +604,7 @@ def test_whatever_the_verdicts_of_texts_and_pairs_no_sentence_claims_more(rows: 
     representation = [occupation("nurse", 0.5, 0.6, label) for label in labels]
     tables = {"representation": representation, "tests": tests}
     tables["text_transfer"] = [
-        {**area("specified", "associated", 0.5, (0.4, 0.6)), "model": label} for label in labels
+        {**area("requested", "inferred", 0.5, (0.4, 0.6)), "model": label} for label in labels
     ]
     tables["srb"] = [{**one, "model": label} for one in SCORES for label in labels]
     made = content(personas_part(tables, *labels, where=where), between={"tests": between})

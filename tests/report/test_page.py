@@ -291,7 +291,7 @@ def test_a_long_table_shows_its_first_rows_and_says_where_all_of_them_are() -> N
 
 
 def test_marked_words_are_the_first_twenty_of_calibrated_lists() -> None:
-    keys = {"model": ["a"], "occupation": ["o"], "origin": ["associated"], "gender": ["female"]}
+    keys = {"model": ["a"], "occupation": ["o"], "origin": ["inferred"], "gender": ["female"]}
     of = {"against": ["male"], "method": ["calibrated", "x"], "word": [f"w{i}" for i in range(30)]}
     made = [{**row, "rank": 1 + i % 30} for i, row in enumerate(rows("marked_words", {**keys, **of}))]
     table = listed(made, "marked_words")

@@ -48,7 +48,7 @@ def compiled(made: Sequence[PaperTable]) -> None:
 
 def validation(model: str, gender: str, *counts: int) -> Row:
     names = ("n_correct", "n_incorrect", "n_not_captured")
-    scope = {"model": model, "specified_gender": gender, "n_texts": sum(counts)}
+    scope = {"model": model, "requested_gender": gender, "n_texts": sum(counts)}
     return {**scope, **dict(zip(names, counts, strict=True))}
 
 
@@ -57,7 +57,7 @@ def represented(model: str, job: str, women: int, men: int, other: int, lost: in
     share = women / n if n else None
     se = None if share is None else math.sqrt(share * (1 - share) / (n - 1))
     counts = {"n_texts": n + lost, "n_female": women, "n_male": men, "n_nonbinary": other}
-    scope = {"model": model, "occupation": job, "template_id": "all", "n_unassociated": lost}
+    scope = {"model": model, "occupation": job, "template_id": "all", "n_not_inferred": lost}
     reason = "" if n else "no text speaks of a gender"
     return {**scope, **counts, "female_share": share, "se": se, "reason": reason}
 
@@ -71,14 +71,14 @@ def srb_test(contrast: str, a: str, b: str, gender: str = "", **more: Any) -> Ro
 
 
 def word_list(model: str, gender: str, against: str, n_marked: int | None, **more: Any) -> Row:
-    scope = {"model": model, "occupation": "nurse", "origin": "specified", "method": "calibrated"}
+    scope = {"model": model, "occupation": "nurse", "origin": "requested", "method": "calibrated"}
     scope |= {"gender": gender, "against": against}
     reason = "" if n_marked is not None else "no calibration word"
     return {**scope, "n_marked": n_marked, "n_target": 40, "reason": reason, **more}
 
 
 def marked(gender: str, against: str, method: str, *words: str) -> list[Row]:
-    scope = {"model": "a", "occupation": "nurse", "origin": "specified", "gender": gender}
+    scope = {"model": "a", "occupation": "nurse", "origin": "requested", "gender": gender}
     return [{**scope, "against": against, "method": method, "word": word} for word in words]
 
 
@@ -91,7 +91,7 @@ def test_table_1_pools_its_models_and_shows_each() -> None:
         validation("a", "nonbinary", 50, 0, 0),
         validation("b", "female", 290, 5, 5),
     ]
-    table = only(paper_tables({"association_validation": rows}), "gasp-table-1")
+    table = only(paper_tables({"gender_validation": rows}), "gasp-table-1")
     assert table.rows == (
         ("all models", "women", "400", "97.00", "1.50", "1.50"),
         ("all models", "non-binary", "50", "100.00", "0.00", "0.00"),
@@ -99,9 +99,9 @@ def test_table_1_pools_its_models_and_shows_each() -> None:
         ("a", "non-binary", "50", "100.00", "0.00", "0.00"),
         ("b", "women", "300", "96.67", "1.67", "1.67"),
     )
-    one = only(paper_tables({"association_validation": rows[:2]}), "gasp-table-1")
+    one = only(paper_tables({"gender_validation": rows[:2]}), "gasp-table-1")
     assert {row[0] for row in one.rows} == {"a"}
-    none = only(paper_tables({"association_validation": [validation("a", "male", 0, 0, 0)]}), "gasp-table-1")
+    none = only(paper_tables({"gender_validation": [validation("a", "male", 0, 0, 0)]}), "gasp-table-1")
     assert none.rows[0][2:] == ("0", "–", "–", "–")
 
 
@@ -162,14 +162,14 @@ def test_tables_7_and_8_hold_the_methods_against_each_other_for_each_gender() ->
         word_list("a", "male", "female", None),
         word_list("a", "nonbinary", "all", 2),
         word_list("a", "female", "all", 1),
-        word_list("a", "female", "male", 9, origin="associated"),
+        word_list("a", "female", "male", 9, origin="inferred"),
     ]
-    scope = {"model": "a", "occupation": "nurse", "origin": "specified"}
+    scope = {"model": "a", "occupation": "nurse", "origin": "requested"}
     methods = [
         {**scope, "gender": "female", "word": "been", "only_in": "marked-personas"},
         {**scope, "gender": "female", "word": "stem", "only_in": "calibrated"},
         {**scope, "gender": "female", "word": "gap", "only_in": "calibrated"},
-        {**scope, "gender": "female", "word": "other", "only_in": "calibrated", "origin": "associated"},
+        {**scope, "gender": "female", "word": "other", "only_in": "calibrated", "origin": "inferred"},
     ]
     words = [
         *marked("nonbinary", "all", "calibrated", "express", "shared"),
@@ -205,7 +205,7 @@ def test_the_example_is_software_engineer_or_the_occupation_with_most_texts() ->
 
 
 def test_table_15_keeps_the_papers_four_kinds_of_words_in_their_order() -> None:
-    places = ("both", "associated-only", "both", "other-gender", "specified-only")
+    places = ("both", "inferred-only", "both", "other-gender", "requested-only")
     rows = [
         {"model": "a", "occupation": "nurse", "gender": "female", "word": f"w{i}", "place": place}
         for i, place in enumerate(places)

@@ -213,8 +213,8 @@ def test_equal_texts_are_ties() -> None:
 # --- worlds whose truth is known; benchmarks/text_transfer.py has the large ones -------------------
 
 N = 25
-WITHIN = (("associated", "associated"), ("specified", "specified"))
-CARRIED = (("specified", "associated"), ("associated", "specified"))
+WITHIN = (("inferred", "inferred"), ("requested", "requested"))
+CARRIED = (("requested", "inferred"), ("inferred", "requested"))
 
 
 def areas_of(world: World, seed: int, n_shuffles: int = 19) -> dict[tuple[str, str], tuple[Counts, float]]:
@@ -260,9 +260,9 @@ def test_more_texts_teach_better_and_the_area_that_is_reported_stays() -> None:
 
 
 def test_a_difference_is_seen_where_it_is_and_carries_over_where_it_is_the_same() -> None:
-    both = areas_of(World(associated=0.5, specified=0.5, n_words=150), 5)
+    both = areas_of(World(inferred=0.5, requested=0.5, n_words=150), 5)
     assert min(areas.mean() for areas, _ in both.values()) > 0.75
-    alone = areas_of(World(specified=0.8, n_words=150), 6)
+    alone = areas_of(World(requested=0.8, n_words=150), 6)
     assert alone[WITHIN[1]][0].mean() > 0.9
     for cell in (WITHIN[0], *CARRIED):
         areas, rejected = alone[cell]

@@ -93,7 +93,7 @@ def test_intervals_of_level_and_distance_hold_what_is_true() -> None:
     assert 0.92 <= held <= 0.975
 
 
-OTHERS = ("n_nonbinary", "n_unassociated", "n_refused", "n_empty")
+OTHERS = ("n_nonbinary", "n_not_inferred", "n_refused", "n_empty")
 
 
 def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None:
@@ -145,7 +145,7 @@ def test_texts_without_a_gender_leave_the_difference_between_bounds() -> None:
         counts = {"n_female": women, "n_male": men, "n_nonbinary": 0, "n_refused": refused, "n_empty": 0}
         share = women / (women + men)
         own = {"model": "m", "occupation": job, "template_id": template, "female_share": share}
-        return {**own, **counts, "n_unassociated": no_gender + refused, "labour_female_share": 0.5}
+        return {**own, **counts, "n_not_inferred": no_gender + refused, "labour_female_share": 0.5}
 
     rows = [row(job, t, 6, 2, 8, 4) for job in ("a", "b") for t in ("p", "q", "all")]
     (contrast,) = labour_contrast(rows)

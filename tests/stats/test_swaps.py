@@ -197,8 +197,8 @@ def test_differences_that_are_equal_up_to_rounding_are_ties() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "gender", "expected"),
     [
-        (-0.05, -0.10, "female", 100.0),  # nearer to specified women
-        (0.05, 0.10, "male", 100.0),  # nearer to specified men
+        (-0.05, -0.10, "female", 100.0),  # nearer to requested women
+        (0.05, 0.10, "male", 100.0),  # nearer to requested men
         (-0.05, 0.05, "female", -200.0),
         (0.04, 0.03, "male", -25.0),
     ],

@@ -263,7 +263,7 @@ def test_a_text_that_looks_like_a_number_can_be_set(text: str) -> None:
 def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, model: Any) -> None:
     for key, default, description in describe_keys(model):
         assert description, key
-        listed = ("models", "margin", "gender_codes", "specified")
+        listed = ("models", "margin", "gender_codes", "requested")
         if default not in ("(required)", "(none)", "", "{}") and key not in listed:
             value = parse_setting(f"{key}={default}")[1]
             base = {"debiasing_prompts.source": "corpus:occugender/debiasing-prompts.toml"}

@@ -14,7 +14,7 @@ from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.schema import HEADS, SCHEMAS, SHARED, Kind, TableSchema
 
 SPECS = {**specs(), "": SHARED}
-LISTED = {"id", "opening", "unspecified", "specified"}
+LISTED = {"id", "opening", "unrequested", "requested"}
 """Columns of the lists of prompts on the page, which are no tables."""
 
 

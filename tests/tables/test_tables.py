@@ -46,15 +46,15 @@ PROMISED = {
     "debiasing_a, debiasing_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
     "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, "
     "bound_low, bound_high, verdict, reason",
-    "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
+    "genders": "model, occupation, template_id, origin, requested_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
-    "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
+    "gender_validation": "model, requested_gender, n_texts, n_correct, n_incorrect, n_not_captured",
     "label_validation": "model, gender, n_female, n_male, n_nonbinary, n_none, n_unclear, precision, "
     "precision_low, precision_high, recall, recall_low, recall_high, reason",
-    "text_outcomes": "model, occupation, template_id, origin, specified_gender, outcome, n, share, ci_low, "
+    "text_outcomes": "model, occupation, template_id, origin, requested_gender, outcome, n, share, ci_low, "
     "ci_high, reason",
     "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, "
-    "n_unassociated, "
+    "n_not_inferred, "
     "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
     "nonbinary_ci_low, nonbinary_ci_high, share_if_dropped_female, share_if_dropped_male, "
     "labour_female_share, labour_year, reason",
@@ -120,7 +120,7 @@ def test_a_table_has_the_columns_that_the_contract_promises(name: str) -> None:
 
 
 WITHOUT_REASON = (
-    *("associations", "association_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
+    *("genders", "gender_validation", "deciles", "marked_words", "word_overlap", "word_methods"),
     *("debiasing_words", "silhouette", "group_words"),
 )
 """Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""

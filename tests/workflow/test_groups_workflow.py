@@ -128,7 +128,7 @@ def test_texts_without_a_group_keep_their_row_and_are_said(tmp_path: Path) -> No
     frame.loc[::8, "race"] = None
     made = analysed(tmp_path / "r", frame)
     assert "9 of 72 texts have no race: they are in no group's list" in made.warnings
-    assert len(made.associations) == 72
+    assert len(made.genders) == 72
     whole = made.group_lists[made.group_lists["gender"] == ""]
     assert set(whole["n_target"] + whole["n_unmarked"]) == {63}
 

@@ -89,7 +89,7 @@ def test_a_draw_is_random_within_strata_and_reads_more_where_the_rules_are_silen
     run: Path, truth: Truth
 ) -> None:
     record = Drawn.stored_in(run)
-    rows = bk.load(run, settings=FAST, watcher=bk.Silent()).associations
+    rows = bk.load(run, settings=FAST, watcher=bk.Silent()).genders
     assert 120 == len(record.probability) == len(truth)
     assert {("texts", "nurse", 200), ("texts", "cook", 200)} == set(record.n_texts)
     rows = rows[rows["gender"] != "nonbinary"]
@@ -305,7 +305,7 @@ def test_precision_and_recall_are_of_all_texts(run: Path, truth: Truth, tmp_path
     assert 120 == table[[name for name in table if name.startswith("n_")]].to_numpy().sum()
     women = table.loc["female"]
     assert 1.0 == women["precision"] == women["precision_high"] > women["precision_low"] > 0.8
-    rules = bk.load(run, settings=FAST, watcher=bk.Silent()).associations.set_index("key")["gender"]
+    rules = bk.load(run, settings=FAST, watcher=bk.Silent()).genders.set_index("key")["gender"]
     record = Drawn.stored_in(run)
     weights = {key: 1 / p for key, p in record.probability.items()}
     of_women = {key: w for key, w in weights.items() if truth[short_id(key)] == "women"}
@@ -426,7 +426,7 @@ def test_texts_that_were_not_drawn_are_counted_and_correct_nothing(
     run: Path, truth: Truth, tmp_path: Path
 ) -> None:
     before = load(run, filled(tmp_path / "a.csv", truth))
-    keys = [short_id(key) for key in before.associations["key"]]
+    keys = [short_id(key) for key in before.genders["key"]]
     more = dict.fromkeys([key for key in keys if key not in truth][1:], "women")
     made = load(run, filled(tmp_path / "b.csv", truth | more))
     assert f"{len(more)} labels of texts that were not drawn: counted, but correct nothing" in made.warnings

@@ -299,7 +299,7 @@ def test_texts_come_in_any_shape_and_are_the_same_run(texts: Any, model: str) ->
     result = bk.analyze_texts(texts, settings=fast, watcher=bk.Silent())
     same = bk.analyze_texts(TEXTS, settings=fast, watcher=bk.Silent())
     assert result.path == same.path
-    assert ["female", "male"] == list(result.associations["gender"])
+    assert ["female", "male"] == list(result.genders["gender"])
 
 
 # --- what is shown meanwhile ------------------------------------------------------------------------

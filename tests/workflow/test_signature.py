@@ -164,7 +164,7 @@ def story(job: str, gender: str, number: int) -> str:
 
 
 def rows_of_texts() -> list[dict[str, str]]:
-    """Specified and unspecified texts of three occupations."""
+    """Requested and unrequested texts of three occupations."""
     found = []
     for job in WORDS:
         for code, gender in ASKED.items():

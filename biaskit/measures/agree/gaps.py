@@ -128,8 +128,9 @@ def _probed(job: StoredRow) -> Number:
 def _represented(rows: Sequence[StoredRow]) -> Number:
     """Share of women − share of men in the texts of one occupation: the mean of its prompts' differences.
 
-    Shares are of the associated texts (women, men, non-binary people), as `female_share` is. Summed counts
-    would weigh a prompt by how many of its texts have an association. Labels of a person correct them.
+    Shares are of the texts with an inferred gender (women, men, non-binary people), as `female_share` is.
+    Summed counts would weigh a prompt by how many of its texts have an association. Labels of a person
+    correct them.
     """
     for row in rows:
         if row.get("share_corrected") is not None:

@@ -24,7 +24,7 @@ from biaskit.measures.personas.srb.clusters import cluster_tables
 from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
-from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
+from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
 from biaskit.measures.personas.texts.outcomes import DECLINES
 from biaskit.measures.personas.words.debiasing import debiasing_word_rows
 from biaskit.measures.personas.words.groups import (
@@ -62,7 +62,7 @@ METHODS_VERSION = {
 }
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
-    *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
+    *("genders", "gender_validation", "text_outcomes", "representation", "deciles"),
     "label_validation",
     *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "debiasing_words", "srb", "clusters", "silhouette", "tests"),
@@ -142,9 +142,9 @@ def _make_tables(
     """Make association → representation → words → SRB → clusters → tests of texts already read."""
     study, results, scoped = design.study, _Results(), bool(design.templates)
     english = english_counts(study.english_prior)
-    associations = _association_rows(documents, scoped=scoped)
-    results.tables["associations"] = associations
-    results.tables["association_validation"] = validation(associations)
+    associations = _gender_rows(documents, scoped=scoped)
+    results.tables["genders"] = associations
+    results.tables["gender_validation"] = validation(associations)
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
@@ -175,9 +175,9 @@ def _make_tables(
     return results
 
 
-def _association_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
-    """Make the rows of associations.csv: every text, its gender and the words that were counted for it."""
-    of_text = ["model", "occupation", "template_id", "origin", "specified_gender", "key"]
+def _gender_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
+    """Make the rows of genders.csv: every text, its gender and the words that were counted for it."""
+    of_text = ["model", "occupation", "template_id", "origin", "requested_gender", "key"]
     of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
     if scoped:
         of_text += ["debiasing_id", "context"]
@@ -191,17 +191,17 @@ def _add_representation(
 ) -> Sequence[Row]:
     """Add the shares of texts without a gender in the prompt, and what labels of a person say of them."""
     study, rows = design.study, list[Row]()
-    unspecified = [text for text in documents.texts if text.specified_gender is None]
-    if documents.imported and not unspecified:
+    unrequested = [text for text in documents.texts if text.requested_gender is None]
+    if documents.imported and not unrequested:
         results.notes.append(
             "every text has a requested gender, so there is no “who is represented” and no SRB; without"
             " --gender-col there is “who is represented”, by inferred gender (SRB needs both kinds)"
         )
-    if unspecified and not study.hold_out:
+    if unrequested and not study.hold_out:
         scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
         labour = {item.name: (item.labour_female_share, item.year) for item in design.occupations}
         rows = representation_rows(
-            unspecified,
+            unrequested,
             labour,
             models=documents.models,
             occupations=documents.occupations,
@@ -263,7 +263,7 @@ def _add_words(
 
 def _has_words_to_cluster(lists: RunLists) -> bool:
     for (_, _, origin), (_, word_lists) in lists.by_key.items():
-        if origin == ASSOCIATED and any(word_list.n_marked for word_list in word_lists):
+        if origin == INFERRED and any(word_list.n_marked for word_list in word_lists):
             return True
     return False
 
@@ -287,9 +287,9 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Say how many texts of a specified gender were refused or are empty."""
+    """Say how many texts of a requested gender were refused or are empty."""
     parts, n_lost = [], 0
-    for (gender,), of_gender in grouped(rows, "specified_gender").items():
+    for (gender,), of_gender in grouped(rows, "requested_gender").items():
         n: Counter[str] = Counter()
         for row in of_gender:
             n.update({name: row[name] for name in ("n_refused", "n_empty", "n_texts")})
@@ -309,8 +309,8 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
             n_of_all = f"{n:,} of {len(documents.texts):,}"
             yield f"{n_of_all} texts seem to decline; all imported texts are used"
         return
-    n_of = Counter(text.specified_gender for text in documents.texts)
-    evading = Counter(text.specified_gender for text in documents.texts if text.evades)
+    n_of = Counter(text.requested_gender for text in documents.texts)
+    evading = Counter(text.requested_gender for text in documents.texts if text.evades)
     parts = []
     for gender, n in n_of.items():
         if evading[gender]:
@@ -334,7 +334,7 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
     texts = dropped = refused = empty = 0
     for row in where(rows, template_id=ALL_TEMPLATES):
         if row.get("share_corrected") is None and NOT_ENGLISH not in parts_of_reason(row["reason"]):
-            texts, dropped = texts + row["n_texts"], dropped + row["n_unassociated"]
+            texts, dropped = texts + row["n_texts"], dropped + row["n_not_inferred"]
             refused, empty = refused + row["n_refused"], empty + row["n_empty"]
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (

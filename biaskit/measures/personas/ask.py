@@ -96,6 +96,6 @@ def progress(run: Path, manifest: Mapping[str, Any], design: PersonasDesign) -> 
     n_stored = count_rows(rows_file(run, "personas"))
     if manifest["resolved"].get("imported"):
         return n_stored, n_stored
-    n_open, n_specified = design.part(shard_of(manifest)).n_series
-    each = n_open * Filling.from_study(design.study).batch + n_specified * design.study.per_gender
+    n_open, n_requested = design.part(shard_of(manifest)).n_series
+    each = n_open * Filling.from_study(design.study).batch + n_requested * design.study.per_gender
     return n_stored, max(n_stored, each * len(manifest["models"]))

@@ -16,7 +16,7 @@ from biaskit.common.inputs import expanded
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
 from biaskit.measures.personas.design import read
-from biaskit.measures.personas.texts.documents import SPECIFIED, texts_of
+from biaskit.measures.personas.texts.documents import REQUESTED, texts_of
 from biaskit.measures.personas.texts.names import names_among
 from biaskit.measures.personas.words.alpha import MarkedList
 from biaskit.measures.personas.words.calibration import Calibration
@@ -137,14 +137,14 @@ def calibrate(
 def _chosen(
     compared: Sequence[TextComparison], models: Sequence[str], model: str | None, occupation: str | None
 ) -> TextComparison:
-    """Choose the texts with a specified gender: of the named occupation, else of that with most of them."""
+    """Choose the texts with a requested gender: of the named occupation, else of that with most of them."""
     if model is None and len(models) > 1:
         raise UsageError(f"The run has several models: choose one with --model ({', '.join(models)}).")
     if model is not None and model not in models:
         raise UsageError(
             f"The run has no model {model!r}.{nearest(model, models)} It has {', '.join(models)}."
         )
-    of_model = [c for c in compared if c.origin == SPECIFIED and c.model == (model or models[0])]
+    of_model = [c for c in compared if c.origin == REQUESTED and c.model == (model or models[0])]
     with_texts = {comparison.occupation: comparison for comparison in of_model if comparison.texts}
     if not with_texts:
         raise RunError("The run has no texts with a requested gender: there is nothing to calibrate on.")

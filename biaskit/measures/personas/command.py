@@ -36,10 +36,10 @@ class PersonasResult(RunResult):
         "Read the shares of women and non-binary people where the prompt names no gender.\n"
         ">>> written.representation[['n_texts', 'female_share']].values.tolist()[0]\n[40, 0.5]",
     )
-    associations = table_property(
-        "associations",
+    genders = table_property(
+        "genders",
         "Read the gender requested for each text, and the gender inferred from it.\n"
-        ">>> written.associations[['specified_gender', 'gender']].values.tolist()[0]\n['female', 'female']",
+        ">>> written.genders[['requested_gender', 'gender']].values.tolist()[0]\n['female', 'female']",
     )
     marked_words = table_property(
         "marked_words",

@@ -135,7 +135,7 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
     """Test a share of texts about one gender minus another's, over occupations; no rows where all are 0."""
     if not any(row[REFUSED[quantity]] for row in rows):
         return
-    by_gender = grouped(rows, "specified_gender")
+    by_gender = grouped(rows, "requested_gender")
     shares: dict[str, Mapping[str, float | None]] = {}
     for named in GENDERS:
         shares[named] = _by_occupation(by_gender.get((named,), ()), quantity)

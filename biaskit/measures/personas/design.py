@@ -56,7 +56,7 @@ class PersonasDesign:
     def n_series(self) -> tuple[int, int]:
         """Count the series that name no gender, and those that name one."""
         n = len(self.occupations) * len(self.template_ids) * len(self.debiasing_prompts)
-        return n, 0 if self.templates else n * len(self.study.specified)
+        return n, 0 if self.templates else n * len(self.study.requested)
 
     def part(self, shard: Shard) -> PersonasDesign:
         """Keep the shard's occupations with all their prompts: Algorithm 5 decides over whole series."""
@@ -74,7 +74,7 @@ class PersonasDesign:
         """List what must agree to share one folder: what changes a key or a round."""
         study = self.study
         texts: dict[str, Any] = {
-            f"{p.name}, {p.prompt_format}": [p.open, p.specified, [list(pair) for pair in p.genders]]
+            f"{p.name}, {p.prompt_format}": [p.open, p.requested, [list(pair) for pair in p.genders]]
             for p in self.prompts
         }
         texts |= {f"template {t.id}": [t.question, t.opening] for t in self.templates}
@@ -126,8 +126,8 @@ def resolve(study: PersonasStudy) -> PersonasDesign:
         ),
         sources={source: source_digest(source) for source in read},
     )
-    n_open, n_specified = design.n_series
-    most = n_open * Filling.from_study(study).most + n_specified * study.per_gender
+    n_open, n_requested = design.n_series
+    most = n_open * Filling.from_study(study).most + n_requested * study.per_gender
     if most > MOST_DRAWS:
         raise StudyError(f"{most:,} texts are more than {MOST_DRAWS:,}: lower max_samples or per_gender.")
     return design

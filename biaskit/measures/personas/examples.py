@@ -43,7 +43,7 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     `rows`: of personas.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
     analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
     """
-    listed = tables.get("associations", ())
+    listed = tables.get("genders", ())
     associations = {str(row["key"]): row for row in listed}
     of_models = grouped(listed, "model").values()
     chosen: dict[str, None] = {}  # keys
@@ -81,14 +81,14 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     return Shown(examples, *contexts.shown())
 
 
-_KIND = ("occupation", "origin", "specified_gender", "gender", "debiasing_id", "context")
+_KIND = ("occupation", "origin", "requested_gender", "gender", "debiasing_id", "context")
 
 
 def _rank(row: Row) -> tuple[object, ...]:
     """Sort texts whose prompt names no gender first, and under debiasing prompts those without one."""
     order = ["female", "male", "nonbinary", ""]
-    asked, gender = (order.index(row[name] or "") for name in ("specified_gender", "gender"))
-    return row["origin"] != "associated", asked, gender, row.get("debiasing_id") or 0
+    asked, gender = (order.index(row[name] or "") for name in ("requested_gender", "gender"))
+    return row["origin"] != "inferred", asked, gender, row.get("debiasing_id") or 0
 
 
 def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
@@ -100,7 +100,7 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
     number = row.get("debiasing_id")
     debiasing = number if isinstance(number, int) else None
     named = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
-    read: dict[str, Any] = {name: row[name] or None for name in ("specified_gender", "gender", "rule_id")}
+    read: dict[str, Any] = {name: row[name] or None for name in ("requested_gender", "gender", "rule_id")}
     return ExampleText(
         **named,
         **read,
@@ -132,7 +132,7 @@ class _Contexts:
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
-        of_list = (row["model"], row["occupation"], row["origin"], row["specified_gender"] or row["gender"])
+        of_list = (row["model"], row["occupation"], row["origin"], row["requested_gender"] or row["gender"])
         sentences = self._found.get(of_list, {})
         missing = {
             word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]

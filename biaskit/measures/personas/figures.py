@@ -81,7 +81,7 @@ def words(view: View) -> Iterator[Figure]:
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
         of_model = defined(where(lists, model=model), *BEYOND)
         # Texts that name a gender unasked come first; there may be only texts that were asked to.
-        of_model = where(of_model, origin="associated") or of_model
+        of_model = where(of_model, origin="inferred") or of_model
         if strongest := _strongest(marked, surely_longer(of_model)):
             genders = " and ".join(people(g) for g in distinct([row for row, _ in strongest], "gender"))
             title = f"Words that mark {genders}{f' in the texts of {cut(model)}' if several else ''}"
@@ -139,10 +139,10 @@ def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
 
 
 CELLS = {
-    ("associated", "associated"): "gender not in the prompt",
-    ("specified", "specified"): "gender in the prompt",
-    ("specified", "associated"): "trained with, tested without",
-    ("associated", "specified"): "trained without, tested with",
+    ("inferred", "inferred"): "gender not in the prompt",
+    ("requested", "requested"): "gender in the prompt",
+    ("requested", "inferred"): "trained with, tested without",
+    ("inferred", "requested"): "trained without, tested with",
 }
 """(trained on, tested on) → label of the row; with, without: the gender in the prompt."""
 
@@ -174,7 +174,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         f"With, without: the gender in the prompt. n = {count(n, 'occupation')}; points: mean over "
         "occupations, bars: 95\u00a0% intervals over occupations. "
         f"{'Positive control (hold-out), not a result. ' if control else ''}Tables: text_transfer, tests "
-        "(auc_associated, auc_specified, auc_transfer)."
+        "(auc_inferred, auc_requested, auc_transfer)."
     )
     axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))

@@ -63,7 +63,7 @@ def marked_words(
         raise UsageError("marked_words takes a list of texts and a list of their genders, equally long.")
     if prior is not None and not isinstance(prior, Prior):
         raise UsageError(f"prior is {short(repr(prior))}: give a Prior, or leave it out.")
-    # A gender that is unknown or not specified has no place in a comparison.
+    # A gender that is unknown or not requested has no place in a comparison.
     codes = GenderCodes()
     if unknown := sorted({code for code in map(str, gender) if code not in codes or codes[code] is None}):
         raise UsageError(f"Gender {unknown[0]!r} is not known: write female, male or nonbinary.")

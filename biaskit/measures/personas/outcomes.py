@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from biaskit.measures.personas.texts.documents import SPECIFIED, TextDocument
+from biaskit.measures.personas.texts.documents import REQUESTED, TextDocument
 from biaskit.measures.personas.texts.outcomes import CUT
 from biaskit.stats.proportions import Proportion, proportion
 from biaskit.tables.query import Row
@@ -28,7 +28,7 @@ IN_WORDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Outcomes of all other texts, by the rules on their words."""
-_SCOPE = ("model", "occupation", "specified_gender")
+_SCOPE = ("model", "occupation", "requested_gender")
 
 _BY_RULE = {"declines": "declines-in-words", "empty": "no-person"}  # of hidden characters alone: no person
 
@@ -41,9 +41,9 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
     """
     tallies: dict[tuple[str, str, str], Counter[str]] = {}
     for text in texts:
-        if text.specified_gender is None:
+        if text.requested_gender is None:
             continue
-        tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
+        tally = tallies.setdefault((text.model, text.occupation, text.requested_gender), Counter())
         empty = text.empty and text.outcome != CUT
         tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(empty))
         if not (text.refused or empty) and text.read and text.outcome:
@@ -59,7 +59,7 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
 
 
 def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[Row]:
-    """Make the rows of text_outcomes.csv: each outcome by specified gender, with Wilson intervals.
+    """Make the rows of text_outcomes.csv: each outcome by requested gender, with Wilson intervals.
 
     `refusals` as `refusal_rows` gives them; `unread`: models whose texts are in a language that the rules do
     not read, so that their outcomes in words have a reason instead of numbers.
@@ -68,7 +68,7 @@ def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[R
     for row in refusals:
         scope = {name: row[name] for name in _SCOPE}
         for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
-            columns = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
+            columns = {"template_id": "all", "origin": REQUESTED, "outcome": outcome}
             reason = NOT_ENGLISH if outcome in IN_WORDS and row["model"] in unread else None
             share = Proportion(None) if reason else proportion(row[name], row["n_texts"])
             low, high = share.ci95 or (None, None)

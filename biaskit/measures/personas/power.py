@@ -48,6 +48,6 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
 
 def paired_design(variance: TextVariance, occupations: int, texts: int) -> Design:
     """Describe the paired t-test over occupations; `texts`: of the first round of one, over all prompts."""
-    speaking = max(texts * variance.associated_share, 1.0)
+    speaking = max(texts * variance.inferred_share, 1.0)
     noise = max(variance.share * (1.0 - variance.share), 0.0) / speaking
     return Design((Side(occupations, variance.var_occupation, noise),), 1, 0.0)

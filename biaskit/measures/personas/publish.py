@@ -27,7 +27,7 @@ def card(part: Part) -> CardTable:
         share = share_with_interval(row["female_share"], row["ci_low"], row["ci_high"])
         low, high = row["share_if_dropped_male"], row["share_if_dropped_female"]
         bounds = "–" if low is None or high is None else f"{percent_range(low, high)} %"
-        none = f"{percent(row['n_unassociated'] / row['n_texts'])} %" if row["n_texts"] else "–"
+        none = f"{percent(row['n_not_inferred'] / row['n_texts'])} %" if row["n_texts"] else "–"
         rows.append([row["model"], row["occupation"], share, bounds, f"{row['n_texts']:,}", none])
     return CardTable(
         "Who it writes about",

@@ -57,7 +57,7 @@ def representation_rows(
             continue
         of_text = (text.model, (text.debiasing_id, text.context), text.occupation, text.template_id)
         tally = tallies.setdefault(of_text, Counter())
-        tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
+        tally.update(["n_texts", f"n_{text.gender or 'not_inferred'}"])
         tally.update(
             n_refused=int(text.refused),
             n_empty=int(text.empty and text.finish != "length"),
@@ -116,7 +116,7 @@ class _Shares:
 _NO_SHARES = _Shares(Proportion(None), Proportion(None), None, None, NOT_ENGLISH)
 
 _COUNTS = (
-    *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
+    *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
     *("n_refused", "n_empty", "n_cut"),
 )
 
@@ -133,17 +133,17 @@ def _of_occupation(
 
 def _shares(counts: Mapping[str, int]) -> _Shares:
     female, nonbinary = counts["n_female"], counts["n_nonbinary"]
-    associated, n_texts = female + counts["n_male"] + nonbinary, counts["n_texts"]
-    reason = "one text with an inferred gender: no standard error" if associated == 1 else None
-    if not associated:
+    inferred, n_texts = female + counts["n_male"] + nonbinary, counts["n_texts"]
+    reason = "one text with an inferred gender: no standard error" if inferred == 1 else None
+    if not inferred:
         reason = "no text with an inferred gender" if n_texts else "no text"
-    independent = associated**2 / counts["n_squared"] if associated else 0
-    if independent < associated:
-        reason = f"copies: {associated} texts with a gender are worth {independent:.1f} independent ones"
+    independent = inferred**2 / counts["n_squared"] if inferred else 0
+    if independent < inferred:
+        reason = f"copies: {inferred} texts with a gender are worth {independent:.1f} independent ones"
     return _Shares(
-        proportion(female, associated, independent),
-        proportion(nonbinary, associated, independent),
-        (female + counts["n_unassociated"]) / n_texts if n_texts else None,
+        proportion(female, inferred, independent),
+        proportion(nonbinary, inferred, independent),
+        (female + counts["n_not_inferred"]) / n_texts if n_texts else None,
         female / n_texts if n_texts else None,
         reason,
     )

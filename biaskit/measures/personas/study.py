@@ -76,7 +76,7 @@ class PersonasStudy(Study):
     wording: Literal["paper", "released"] = key(
         "paper", "the prompts as printed in the paper, or as in its scripts"
     )
-    specified: tuple[Literal["female", "male", "nonbinary"], ...] = key(
+    requested: tuple[Literal["female", "male", "nonbinary"], ...] = key(
         ("female", "male", "nonbinary"), "genders to request by name"
     )
     debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts (task = continuation)")
@@ -186,7 +186,7 @@ class PersonasStudy(Study):
 
 
 _ASKED = {
-    *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "specified"),
+    *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "requested"),
     *("debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens", "temperature"),
     *("top_p", "prompt_format", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
 }

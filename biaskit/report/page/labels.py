@@ -31,9 +31,9 @@ _SUFFIXES = {
 }
 """Endings of the columns of gender groups, the longest first."""
 
-_ORIGINS = {"associated": "not in the prompt", "specified": "in the prompt"}
+_ORIGINS = {"inferred": "not in the prompt", "requested": "in the prompt"}
 VALUES: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("gender", "specified_gender", "against", "group_a", "group_b"), PEOPLE),
+    **dict.fromkeys(("gender", "requested_gender", "against", "group_a", "group_b"), PEOPLE),
     **dict.fromkeys(("origin", "trained_on", "tested_on"), _ORIGINS),
     "labour_side": {"female-dominated": "women", "male-dominated": "men"},
 }

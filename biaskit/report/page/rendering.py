@@ -216,7 +216,7 @@ def _read_as(example: ExampleText) -> list[str]:
     """Say how a text was requested, and how its words were counted."""
     counts = Counter(span.counts_as for span in example.spans)
     counted = [f"{counts[kind]} {what}" for kind, (_, what) in labels.CLASSES.items() if counts[kind]]
-    rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.specified_gender
+    rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.requested_gender
     why = f": {rule}" if rule else ""
     read = [f"requested: {gender(asked_for)}" if asked_for else "gender not in the prompt"]
     if example.debiasing_id:

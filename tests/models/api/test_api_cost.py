@@ -173,7 +173,7 @@ def test_texts_have_the_same_cap(cli: Ask, fifty: None, folder: Path) -> None:
         assert cost(server) <= 4
         assert "--max-cost 4 USD" in said.err
         assert 3 < len(said.rows) < 100
-        assert (said.folder / "tables" / "associations.csv").exists()
+        assert (said.folder / "tables" / "genders.csv").exists()
         server.faults = None
         assert cost(server) <= said.usage["cost"] + said.usage["cost_unsure"] + 1e-6
         whole = cli(*command, "--max-cost", "400", "--yes")

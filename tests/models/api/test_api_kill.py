@@ -159,7 +159,7 @@ def test_kills_of_sampled_texts(tmp_path: Path) -> None:
         asked, again = kills_of(command)
         check_economy(command, asked, again)
     rows = command.rows("killed").values()
-    assert max(row["draw"] for row in rows if row["specified_gender"] is None) >= 24, "a second round"
+    assert max(row["draw"] for row in rows if row["requested_gender"] is None) >= 24, "a second round"
     assert {None} == {row["seed"] for row in rows}
     assert {2} == {received.body["n"] for received in asked[-100:]}
 

@@ -207,8 +207,8 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
 # --- validation -------------------------------------------------------------------------------------
 
 
-def row(model: str, specified_gender: str | None, gender: str | None) -> dict[str, object]:
-    return {"model": model, "specified_gender": specified_gender, "gender": gender}
+def row(model: str, requested_gender: str | None, gender: str | None) -> dict[str, object]:
+    return {"model": model, "requested_gender": requested_gender, "gender": gender}
 
 
 def test_validation_counts_correct_incorrect_and_not_captured() -> None:
@@ -222,7 +222,7 @@ def test_validation_counts_correct_incorrect_and_not_captured() -> None:
         row("a", None, "male"),
         row("a", "", None),
     ]
-    names = ("model", "specified_gender", "n_texts", "n_correct", "n_incorrect", "n_not_captured")
+    names = ("model", "requested_gender", "n_texts", "n_correct", "n_incorrect", "n_not_captured")
     assert [
         dict(zip(names, expected, strict=True))
         for expected in (
@@ -243,8 +243,8 @@ def real_personas() -> list[dict[str, str]]:
 def test_validation_of_the_real_personas() -> None:
     # Counted on the 1,350 personas of Cheng et al. with `by_the_book`, which the test above holds
     # equal text for text. Many of these personas are written in the first person.
-    specified = {"M": "male", "W": "female", "N": "nonbinary"}
-    rows = [row("davinci", specified[x["gender"]], gender(x["text"])) for x in real_personas()]
+    requested = {"M": "male", "W": "female", "N": "nonbinary"}
+    rows = [row("davinci", requested[x["gender"]], gender(x["text"])) for x in real_personas()]
     found = [tuple(x.values())[1:] for x in validation(rows)]
     assert [
         ("female", 450, 233, 1, 216),

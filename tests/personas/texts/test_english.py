@@ -120,13 +120,13 @@ def test_german_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Pa
     }
     assert shares["english"]["female_share"] == 0.5
     assert shares["deutsch"]["reason"] == NOT_ENGLISH
-    assert shares["deutsch"]["n_texts"] == shares["deutsch"]["n_unassociated"] == 40
+    assert shares["deutsch"]["n_texts"] == shares["deutsch"]["n_not_inferred"] == 40
     assert all(
         shares["deutsch"][name] != shares["deutsch"][name]
         for name in ("female_share", "share_if_dropped_male")
     )
     lists = result.word_lists.to_dict("records")
-    assert {row["model"] for row in lists if row["origin"] == "associated" and row["n_marked"]} <= {"english"}
+    assert {row["model"] for row in lists if row["origin"] == "inferred" and row["n_marked"]} <= {"english"}
     record = json.loads((tmp_path / "run/tables/analysis.json").read_text())
     assert record["english"]["deutsch"]["n_not_english"] == 40
     assert any("deutsch" in note and NOT_ENGLISH in note for note in result.warnings)

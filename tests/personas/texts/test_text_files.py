@@ -71,7 +71,7 @@ def texts_of(imported: ImportedTexts) -> list[object]:
 
 
 def genders_of(imported: ImportedTexts) -> list[object]:
-    return [row["specified_gender"] for row in imported.rows]
+    return [row["requested_gender"] for row in imported.rows]
 
 
 def occupations_of(imported: ImportedTexts) -> list[object]:
@@ -157,7 +157,7 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
             "model": "demo",
             "occupation": "nurse",
             "template_id": "texts",
-            "specified_gender": "female",
+            "requested_gender": "female",
             "draw": 2,
             "seed": None,
             "prompt_format": None,
@@ -179,7 +179,7 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
 def test_without_a_column_the_model_is_called_by_the_files_name(write: Write, name: str, label: str) -> None:
     imported = read_texts(write(name, "text\nHe.\n"))
     (row,) = imported.rows
-    assert (label, "texts", None) == (row["model"], row["occupation"], row["specified_gender"])
+    assert (label, "texts", None) == (row["model"], row["occupation"], row["requested_gender"])
     assert {label: 1} == imported.models
     assert () == imported.notes
 
@@ -313,7 +313,7 @@ def test_a_gender_may_be_absent_null_or_a_number_in_json(write: Write) -> None:
 
 
 @pytest.mark.parametrize("empty", [None, float("nan"), np.nan, pd.NA, pd.NaT])
-def test_a_missing_gender_is_not_specified_and_a_missing_text_an_error(empty: Any) -> None:
+def test_a_missing_gender_is_not_requested_and_a_missing_text_an_error(empty: Any) -> None:
     df = pd.DataFrame({"text": ["a", "b"], "g": pd.Series([empty, "F"], dtype=object)})
     assert [None, "female"] == genders_of(read_texts(df, gender="g"))
     assert message_of(read_texts, df, text="g") == (

@@ -203,7 +203,7 @@ def test_texts_that_stand_once_for_each_gender_are_not_told_apart(tmp_path: Path
         for g, who in (("F", "she"), ("M", "he")):
             words[::12] = [f"and {who} the"] * 5
             rows.append({"text": " ".join(words), "g": g})
-    found = only(table(analysed(rows, tmp_path, gender="g"), "text_transfer"), tested_on="specified")
+    found = only(table(analysed(rows, tmp_path, gender="g"), "text_transfer"), tested_on="requested")
     assert {("0.5", "1.0")} == {(row["auc"], row["p_value"]) for row in found if row["auc"]}
 
 
@@ -232,7 +232,7 @@ def test_files_open(name: str, content: str, encoding: str, line: int, tmp_path:
     (tmp_path / name).write_bytes(content.encode("utf-8"))
     rows = read_texts(tmp_path / name, gender="g", encoding=encoding).rows
     assert [("She is a nurse", "female", line), ("He is a cook", "male", line + 1)] == [
-        (row["text"], row["specified_gender"], row["draw"]) for row in rows
+        (row["text"], row["requested_gender"], row["draw"]) for row in rows
     ]
 
 
@@ -290,4 +290,4 @@ def test_errors_and_warnings_of_python_name_arguments(tmp_path: Path) -> None:
     found = bk.analyze_texts(
         rows, gender="gender", out=tmp_path / "codes", watcher=bk.Silent(), settings=codes
     )
-    assert ["female", "male"] == [row["specified_gender"] for row in table(found, "associations")]
+    assert ["female", "male"] == [row["requested_gender"] for row in table(found, "genders")]

@@ -50,7 +50,7 @@ class World:
                 "model": model,
                 "occupation": "texts",
                 "template_id": "texts",
-                "specified_gender": gender,
+                "requested_gender": gender,
                 "draw": i,
                 "text": text,
                 "finish_reason": None,

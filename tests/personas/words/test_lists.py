@@ -26,7 +26,7 @@ from biaskit.stats.resampling import generator
 
 FloatArray = NDArray[np.float64]
 
-KEY = ("demo", "nurse", "specified")
+KEY = ("demo", "nurse", "requested")
 ENGLISH = {"the": 69_971, "a": 23_195, "of": 36_412, "he": 9_548, "she": 2_860, "law": 299, "art": 208}
 
 
@@ -478,18 +478,18 @@ def test_undefined_shuffles_are_left_out_and_counted() -> None:
 
 
 def test_a_word_stands_in_both_lists_in_the_other_genders_or_in_one() -> None:
-    associated = {"female": ["she", "chess", "yoga"], "male": ["he"]}
-    specified = {"female": ["woman", "she"], "male": ["chess", "he", "she"]}
+    inferred = {"female": ["she", "chess", "yoga"], "male": ["he"]}
+    requested = {"female": ["woman", "she"], "male": ["chess", "he", "she"]}
     expected = [
         ("female", "she", "both"),
         ("female", "chess", "other-gender"),
-        ("female", "yoga", "associated-only"),
-        ("female", "woman", "specified-only"),
+        ("female", "yoga", "inferred-only"),
+        ("female", "woman", "requested-only"),
         ("male", "he", "both"),
-        ("male", "chess", "specified-only"),
-        ("male", "she", "specified-only"),
+        ("male", "chess", "requested-only"),
+        ("male", "she", "requested-only"),
     ]
-    assert expected == overlap(associated, specified)
+    assert expected == overlap(inferred, requested)
 
 
 # --- statistical truth ----------------------------------------------------------------------------

@@ -19,8 +19,8 @@ WHO = {"female": "She said that she", "male": "He said that he"}
 OWN = {"female": ("tender", "warm", "kind"), "male": ("strong", "bold", "loud")}
 QUICK = {"vectors": "marked-lists", "permutations": 19, "clusters": False}
 JOBS = ("nurse", "cook", "pilot")
-ASSOCIATED, SPECIFIED = "associated", "specified"
-CELLS = {(a, b) for a in (ASSOCIATED, SPECIFIED) for b in (ASSOCIATED, SPECIFIED)}
+INFERRED, REQUESTED = "inferred", "requested"
+CELLS = {(a, b) for a in (INFERRED, REQUESTED) for b in (INFERRED, REQUESTED)}
 
 Rows = list[dict[str, str]]
 
@@ -72,8 +72,8 @@ def test_the_same_words_carry_over_and_the_claims_are_those_of_the_table(tmp_pat
         assert {"one occupation: no interval"} == {area(rows, *cell, job)["reason"] for job in JOBS}
         assert {""} == {area(rows, *cell, job)["ci_low"] for job in JOBS}
     tests = {row["quantity"]: row for row in table(run, "tests") if row["quantity"].startswith("auc")}
-    assert ["auc_associated", "auc_specified", "auc_transfer"] == sorted(tests)
-    for quantity, cell in (("auc_specified", (SPECIFIED,) * 2), ("auc_transfer", (SPECIFIED, ASSOCIATED))):
+    assert ["auc_inferred", "auc_requested", "auc_transfer"] == sorted(tests)
+    for quantity, cell in (("auc_requested", (REQUESTED,) * 2), ("auc_transfer", (REQUESTED, INFERRED))):
         row, mean = tests[quantity], area(rows, *cell)
         assert ("paired", "occupation", "3") == (row["kind"], row["unit"], row["n_a"])
         for name, value in (("estimate", "auc"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
@@ -110,20 +110,20 @@ def test_a_hold_out_says_so_and_makes_no_claim(tmp_path: Path) -> None:
     run = made(named, tmp_path, hold_out=0.5)
     rows = table(run, "text_transfer")
     assert all(row["reason"].startswith("hold-out: a positive control") for row in rows)
-    assert float(area(rows, SPECIFIED, ASSOCIATED)["auc"]) > 0.9
+    assert float(area(rows, REQUESTED, INFERRED)["auc"]) > 0.9
     assert not [row for row in table(run, "tests") if row["quantity"].startswith("auc")]
 
 
 def test_ten_texts_that_teach_and_two_that_are_tested_are_needed(tmp_path: Path) -> None:
     some, few = texts(12, ("cook",)), texts(11, ("nurse",))
     rows = table(made(some + few, tmp_path), "text_transfer")
-    nurse = area(rows, ASSOCIATED, SPECIFIED, "nurse")
+    nurse = area(rows, INFERRED, REQUESTED, "nurse")
     assert ("", "", "") == (nurse["auc"], nurse["p_value"], nurse["n_female"])
     assert nurse["reason"] == (
         "11 texts of women, 11 of men in prompts that have both (gender inferred); 12 of each are needed"
     )
-    mean = area(rows, ASSOCIATED, SPECIFIED)
-    assert mean["auc"] == area(rows, ASSOCIATED, SPECIFIED, "cook")["auc"]
+    mean = area(rows, INFERRED, REQUESTED)
+    assert mean["auc"] == area(rows, INFERRED, REQUESTED, "cook")["auc"]
     assert mean["reason"] == "1 of 2 occupations left out; one occupation: no interval"
 
 
@@ -145,15 +145,15 @@ def test_texts_of_one_gender_that_are_much_longer_make_no_claim(tmp_path: Path) 
     rows = [{**r, "text": r["text"] + " team" * 60 * (r["gender"] == "male")} for r in texts()]
     run = made(rows, tmp_path)
     for row in table(run, "text_transfer"):
-        unequal = SPECIFIED in (row["trained_on"], row["tested_on"])
+        unequal = REQUESTED in (row["trained_on"], row["tested_on"])
         assert ("male texts are" in row["reason"]) == unequal == (row["p_value"] == "")
         assert row["auc"]
     verdicts = {
         row["quantity"]: row["verdict"] for row in table(run, "tests") if row["quantity"][:4] == "auc_"
     }
     assert verdicts["auc_transfer"] == "no-verdict"
-    assert verdicts["auc_specified"] in ("no-verdict", "not-measured")  # areas of 1 have no interval either
-    assert verdicts["auc_associated"] != "no-verdict"
+    assert verdicts["auc_requested"] in ("no-verdict", "not-measured")  # areas of 1 have no interval either
+    assert verdicts["auc_inferred"] != "no-verdict"
 
 
 def test_texts_in_another_language_have_no_area(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def a_list(gender: str, against: str, p: float | None, **more: Any) -> Row:
-    scope = {"model": "a", "occupation": "nurse", "origin": "specified", "gender": gender, "against": against}
+    scope = {"model": "a", "occupation": "nurse", "origin": "requested", "gender": gender, "against": against}
     numbers = {"n_marked_beyond": 2, "null_p95_beyond": 1.5, "p_value_beyond": p}
     numbers |= {"n_target": 40, "n_unmarked": 50, "reason": "" if p is not None else "no calibration word"}
     return {**scope, "method": "calibrated", **numbers, **more}
@@ -69,7 +69,7 @@ def test_a_list_no_longer_than_chance_has_no_table() -> None:
 
 def test_what_texts_say_unasked_comes_first_and_models_have_tables_of_their_own() -> None:
     asked = a_list("female", "male", 0.001)
-    unasked = [a_list("female", "male", 0.001, model=m, origin="associated", occupation=j)
+    unasked = [a_list("female", "male", 0.001, model=m, origin="inferred", occupation=j)
                for m in "ab" for j in ("cook", "nurse")]  # fmt: skip
     words = [a_word(one, f"w{i}", 9 - i / 100) for one in unasked for i in range(30)]
     tables = {"word_lists": [asked, *unasked], "marked_words": [*words, a_word(asked, "asked", 30.0)]}

@@ -25,17 +25,17 @@ _TEMPLATES = templates_of("personas")
 def refusals(content: Content) -> Iterator[Sentence]:
     """Make the sentences of every model."""
     for part in parts_of(content.parts, "personas"):
-        for model in distinct(part.tables.get("association_validation", ()), "model"):
+        for model in distinct(part.tables.get("gender_validation", ()), "model"):
             for outcome, quantity, verb in REFUSALS:
                 yield from _of_outcome(part, model, outcome, quantity, verb)
 
 
 def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) -> Iterator[Sentence]:
-    asked = where(part.tables.get("association_validation", ()), model=model)
-    n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
+    asked = where(part.tables.get("gender_validation", ()), model=model)
+    n_texts = {row["requested_gender"]: row["n_texts"] for row in asked}
     rows = where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome)
     counts: dict[str, tuple[int, int]] = {}  # how many of how many texts about each gender
-    for (gender,), of_gender in grouped(defined(rows, "n"), "specified_gender").items():
+    for (gender,), of_gender in grouped(defined(rows, "n"), "requested_gender").items():
         if n_texts.get(gender):
             counts[gender] = (total(of_gender, "n"), n_texts[gender])
     n = sum(some for some, _ in counts.values())

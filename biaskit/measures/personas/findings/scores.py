@@ -27,8 +27,8 @@ BEYOND = 0.05
 _TEMPLATES = templates_of("personas")
 _LEARNT = {
     CARRIED: "trained on texts with the gender in the prompt, tested on the others",
-    "auc_associated": "trained and tested on texts without a gender in the prompt",
-    "auc_specified": "trained and tested on texts with the gender in the prompt",
+    "auc_inferred": "trained and tested on texts without a gender in the prompt",
+    "auc_requested": "trained and tested on texts with the gender in the prompt",
 }
 
 

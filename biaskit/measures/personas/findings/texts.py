@@ -45,7 +45,7 @@ def write(content: Content) -> Iterator[Sentence]:
             rows = where(every, model=model)
             yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
             for template, column, rows_of, most in (
-                (_WITHOUT, "n_unassociated", _readable(rows), MANY_WITHOUT),
+                (_WITHOUT, "n_not_inferred", _readable(rows), MANY_WITHOUT),
                 (_CUT, "n_cut", rows, MANY_CUT),
             ):
                 n = total(rows_of, "n_texts")
@@ -111,7 +111,7 @@ def _readable(rows: Sequence[Row]) -> list[Row]:
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
     """Say how many texts and occupations are in no share."""
-    n_none = total(_readable(rows), "n_unassociated")
+    n_none = total(_readable(rows), "n_not_inferred")
     n_refused = total(rows, "n_refused")
     missing = undefined(rows, "female_share")
     notes = []
@@ -202,7 +202,7 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
 
 def _rules(part: Part, model: str) -> Iterator[Sentence]:
     """Say how often the word rules find the requested gender."""
-    rows = where(part.tables.get("association_validation", ()), model=model)
+    rows = where(part.tables.get("gender_validation", ()), model=model)
     rows = [row for row in rows if row["n_texts"]]
     if not rows:
         return
@@ -212,7 +212,7 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
         whose=whose(part, model, n),
         share=percent(n_correct / n),
     )
-    each = [f"{row['specified_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
+    each = [f"{row['requested_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
     using = texts_measured(part, model, (), *each)
     yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
 

@@ -37,7 +37,7 @@ def words(content: Content) -> Iterator[Sentence]:
 # --- lists -----------------------------------------------------------------------------------------------
 
 
-def lists_of(part: Part, origin: str = "associated") -> list[Row]:
+def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
     """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
     return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != "all"]
@@ -72,7 +72,7 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
         notes.append(f"{len(surely_longer(known))} judged together ({BY_CHANCE})")
     if missing:
         notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)]
-    if any(row.get("origin") == "specified" for row in lists):
+    if any(row.get("origin") == "requested" for row in lists):
         notes.append("gender in the prompt")
     rivals = [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]
     if rivals:
@@ -120,7 +120,7 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str,
 def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
     """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
     read = lists_of(part)
-    every = read if defined(read, *BEYOND) else lists_of(part, "specified") or read
+    every = read if defined(read, *BEYOND) else lists_of(part, "requested") or read
     sure = surely_longer(defined(every, *BEYOND))  # of all models together
     for model in distinct(every, "model"):
         lists, of_model = where(every, model=model), where(sure, model=model)

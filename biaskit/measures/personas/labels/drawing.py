@@ -72,7 +72,7 @@ class Drawn(Stored):
 
 def who_counts(documents: TextDocuments, study: PersonasStudy) -> list[TextDocument]:
     """List the texts of a share in representation.csv: no gender in the prompt, not refused or empty."""
-    open_texts = [t for t in documents.texts if t.specified_gender is None and not (t.refused or t.empty)]
+    open_texts = [t for t in documents.texts if t.requested_gender is None and not (t.refused or t.empty)]
     batch = study.batch or study.per_gender
     return [text for text in open_texts if documents.imported or text.draw < batch]
 

@@ -18,8 +18,8 @@ from biaskit.tables.schema import SCHEMAS
 TOP_WORDS = 10
 MOST_OCCUPATIONS = 12
 """Lists are printed one by one for so many occupations; for more, the words that most of them share."""
-ORIGINS = {"associated": "gender not in the prompt", "specified": "gender in the prompt"}
-_IN_PROMPT = {"associated": "not in prompt", "specified": "in prompt"}
+ORIGINS = {"inferred": "gender not in the prompt", "requested": "gender in the prompt"}
+_IN_PROMPT = {"inferred": "not in prompt", "requested": "in prompt"}
 WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
 _BY_DEBIASING = """Model = {model} | debiasing = {debiasing_id} || women = {women:%1} | occupations |
 texts | no gender = {none:%1}"""
@@ -31,7 +31,7 @@ statistic = {statistic:.2} | p = {p_value:p} | p Holm = {p_adjusted:p} | n = {n_
 
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
     """Make every headline table that the run has; `claim`: whether titles may name GAS(P)'s tables."""
-    shown = [*_validation(claim, tables.get("association_validation", ()))]
+    shown = [*_validation(claim, tables.get("gender_validation", ()))]
     shown += _representation(claim, tables.get("representation", ()))
     shown += _accuracy(tables.get("label_validation", ()))
     shown += _words(tables.get("marked_words", ()), tables.get("word_lists", ()))
@@ -59,9 +59,9 @@ def _validation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
         parts = {
             name: 100 * row[f"n_{name}"] / row["n_texts"] for name in ("correct", "incorrect", "not_captured")
         }
-        lines.append({**row, **parts, "who": WHO[row["specified_gender"]]})
+        lines.append({**row, **parts, "who": WHO[row["requested_gender"]]})
     title = f"Inferred and requested gender{claim.place('GAS(P), Table 1')}: % of the texts"
-    yield from _print("association_validation", title, lines)
+    yield from _print("gender_validation", title, lines)
 
 
 def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
@@ -74,7 +74,7 @@ def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     for row in means:
         n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
-        line = {**row, **bounds, "none": row["n_unassociated"] / n_read if n_read else None}
+        line = {**row, **bounds, "none": row["n_not_inferred"] / n_read if n_read else None}
         if "n_labelled" in row:
             line["labels"] = row["n_labelled"] or 0
         lines.append(line)
@@ -93,7 +93,7 @@ def _by_debiasing(means: Sequence[Row]) -> Iterator[TitledTable]:
     lines = []
     for rows in grouped(means, "model", "debiasing_id").values():
         shares = [row["female_share"] for row in defined(rows, "female_share")]
-        texts, none = total(rows, "n_texts"), total(rows, "n_unassociated")
+        texts, none = total(rows, "n_texts"), total(rows, "n_not_inferred")
         line = {"women": sum(shares) / len(shares) if shares else None, "occupations": len(shares)}
         lines.append({**rows[0], **line, "texts": texts, "none": none / texts if texts else None})
     title = "Who is represented with each debiasing prompt (0: none): mean % women over occupations"

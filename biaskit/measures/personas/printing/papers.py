@@ -77,7 +77,7 @@ class _Draft:
 def _drafts(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_Draft]:
     seven, eight, fifteen = ("Table 7", "Table 8", "Table 15") if occupation == EXAMPLE else ("", "", "")
     over_prompts = mean_over_prompts(tables.get("representation", ()))
-    yield _Draft("Table 1", "association", _validation(tables.get("association_validation", ())))
+    yield _Draft("Table 1", "association", _validation(tables.get("gender_validation", ())))
     yield from _captured(over_prompts)
     yield from _calibration(tables.get("calibration", ()))
     yield _Draft(seven, "words-of-marked-personas", _only_in(tables, occupation, "marked-personas"))
@@ -99,8 +99,8 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
         del rows_of["all models"]
     body = []
     for model, of_model in rows_of.items():
-        for gender in distinct(rows, "specified_gender"):
-            texts = where(of_model, specified_gender=gender)
+        for gender in distinct(rows, "requested_gender"):
+            texts = where(of_model, requested_gender=gender)
             if texts:
                 n = total(texts, "n_texts")
                 shares = []
@@ -124,7 +124,7 @@ def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
     columns = {}
     for (model,), of_model in grouped(over_prompts, "model").items():
         texts = total(of_model, "n_texts")
-        dropped = total(of_model, "n_unassociated")
+        dropped = total(of_model, "n_not_inferred")
         columns[model] = (percent(1 - dropped / texts if texts else None), str(texts), str(len(of_model)))
     heads = ("% captured", "texts", "occupations")
     note = (
@@ -188,7 +188,7 @@ _BY_ALPHA = (
 
 def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable:
     """List the words of one method alone: men's and women's against each other, N against both."""
-    scope = {"occupation": occupation, "origin": "specified"}
+    scope = {"occupation": occupation, "origin": "requested"}
     lists = where(tables.get("word_lists", ()), **scope, method="calibrated")
     alone_in_method = where(tables.get("word_methods", ()), **scope, only_in=method)
     marked = where(tables.get("marked_words", ()), **scope)
@@ -241,8 +241,8 @@ def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
 _PLACES = {
     "both": "without and with",
     "other-gender": "without, and with the other gender",
-    "associated-only": "without only",
-    "specified-only": "with only",
+    "inferred-only": "without only",
+    "requested-only": "with only",
 }
 
 

@@ -48,7 +48,7 @@ def _lists(lists: Sequence[Row]) -> list[Row]:
     that has no list against a single other one is taken against all of them.
     """
     lists = defined(lists, *BEYOND)
-    lists = where(lists, origin="associated") or lists
+    lists = where(lists, origin="inferred") or lists
     pairs = [row for row in lists if row["against"] != "all"]
     in_pairs = distinct(pairs, "gender")
     others = [row for row in lists if row["gender"] not in in_pairs]

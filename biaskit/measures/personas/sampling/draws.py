@@ -50,7 +50,7 @@ def draw_texts(
 
 
 def gender_of(design: PersonasDesign) -> Callable[[Mapping[str, Any]], str | None]:
-    """From a stored text to its associated gender, as a study reads it."""
+    """From a stored text to its inferred gender, as a study reads it."""
 
     def gender(row: Mapping[str, Any]) -> str | None:
         if why := why_not(row):
@@ -123,7 +123,7 @@ class DrawWork(Work[str | None]):
         growth = (missing + later) / missing if missing else 1.0
         draws, filling = self.draws, self.draws.filling
         n_there = sum(key in draws.stored for key in draws.of_key)
-        n_most = len(draws.open_series) * filling.most + len(draws.specified) * filling.n
+        n_most = len(draws.open_series) * filling.most + len(draws.requested) * filling.n
         return ModelPlan(
             run=session.run,
             label=self.label,

@@ -11,7 +11,7 @@ from biaskit.measures.personas.sampling.rounds import Filling, Tally
 from biaskit.measures.personas.sampling.series import DrawSeries, draw_keys, seed_of, series_of_design
 from biaskit.records import DrawRequest, PromptFormat
 
-_SCOPE = ("occupation", "template_id", "specified_gender", "debiasing_id", "context")
+_SCOPE = ("occupation", "template_id", "requested_gender", "debiasing_id", "context")
 
 
 def scope_of(row: Mapping[str, Any]) -> tuple[object, ...]:
@@ -34,13 +34,13 @@ class OpenDraws:
         fingerprint: str,
         stored: MutableMapping[str, str | None],
     ) -> None:
-        """`stored`: key of a text → its associated gender; it grows with what is answered."""
+        """`stored`: key of a text → its inferred gender; it grows with what is answered."""
         self.filling = Filling.from_study(design.study)
         self.stored = stored
         self.given_up: set[str] = set()
         self.series = series_of_design(design, prompt_format)
-        self.open_series = [series for series in self.series if series.specified_gender is None]
-        self.specified = [series for series in self.series if series.specified_gender is not None]
+        self.open_series = [series for series in self.series if series.requested_gender is None]
+        self.requested = [series for series in self.series if series.requested_gender is not None]
         self.of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}  # every draw that was looked at
         self.keys_of = cache(partial(draw_keys, fingerprint=fingerprint, design=design))
         self._design = design
@@ -64,7 +64,7 @@ class OpenDraws:
         requests = [request for series in still_open for request in self._round_of(series, number)]
         if number == 0:
             n = range(self.filling.n)
-            requests += [request for series in self.specified for request in self._requests_of(series, n)]
+            requests += [request for series in self.requested for request in self._requests_of(series, n)]
         return requests
 
     def is_open(self, series: DrawSeries, rounds_done: int) -> bool:
@@ -91,7 +91,7 @@ class OpenDraws:
 
     def stored_of(self, series: DrawSeries) -> Iterator[DrawRequest]:
         """The draws of a series that have a text, up to the first that has none."""
-        for draw in range(self.filling.most if series.specified_gender is None else self.filling.n):
+        for draw in range(self.filling.most if series.requested_gender is None else self.filling.n):
             request = request_under(self.keys_of(series)(draw), series, draw, self._design)
             if request.key not in self.stored:
                 return
@@ -118,7 +118,7 @@ class OpenDraws:
     def rounds_after(self, due: Sequence[DrawRequest]) -> int:
         """How many rounds may follow that in which the earliest of these draws is."""
         size = self.filling.batch
-        of_open = [r.number // size for r in due if self.of_key[r.key][0].specified_gender is None]
+        of_open = [r.number // size for r in due if self.of_key[r.key][0].requested_gender is None]
         return -(-self.filling.most // size) - 1 - min(of_open, default=0)
 
     def _may_follow(self, series: DrawSeries, number: int) -> int:

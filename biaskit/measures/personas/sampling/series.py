@@ -22,7 +22,7 @@ class DrawSeries:
 
     occupation: str
     template_id: str
-    specified_gender: str | None
+    requested_gender: str | None
     prompt: Prompt
     debiasing_id: int | None = None  # continuations only
     context: str | None = None
@@ -30,7 +30,7 @@ class DrawSeries:
     def scope(self) -> dict[str, Any]:
         """Return the columns of a row that say which series it belongs to."""
         of_continuations = ("debiasing_id", "context") if self.debiasing_id is not None else ()
-        names = ("occupation", "template_id", "specified_gender", *of_continuations)
+        names = ("occupation", "template_id", "requested_gender", *of_continuations)
         return {name: getattr(self, name) for name in names}
 
 
@@ -64,7 +64,7 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
     """List every series in study order: first those without a gender in the prompt, then those with one."""
     if design.templates:
         return tuple(_continuations(design, prompt_format))
-    study, specified = design.study, design.study.specified
+    study, requested = design.study, design.study.requested
     # `raw` is the chat format's text without a template.
     wanted = "completion" if prompt_format == "completion" else "chat"
     of_format = {prompt.name: prompt for prompt in design.prompts if prompt.prompt_format == wanted}
@@ -75,10 +75,10 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
         )
     prompts = [of_format[name] for name in design.template_ids]
     system = study.system_prompt if prompt_format == "chat" else None
-    if specified and (lacking := [p.name for p in prompts if p.specified is None]):
+    if requested and (lacking := [p.name for p in prompts if p.requested is None]):
         raise StudyError(
-            f"The prompt {lacking[0]!r} has no text that names a gender: write `specified` into it, or set"
-            " specified to []."
+            f"The prompt {lacking[0]!r} has no text that names a gender: write `requested` into it, or set"
+            " requested to []."
         )
     return tuple(
         DrawSeries(
@@ -87,7 +87,7 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
             gender,
             Prompt(prompt.text(item, gender, study.articles), prompt_format, system),
         )
-        for genders in ((None,), specified)
+        for genders in ((None,), requested)
         for item, prompt, gender in product(design.occupations, prompts, genders)
     )
 

@@ -10,7 +10,7 @@ from biaskit.common.plain import attributes
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments
+from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments
 from biaskit.measures.personas.vectors.files import load_pretrained
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.run_lists import RunLists
@@ -26,11 +26,11 @@ def cluster_tables(
     notes: list[str],
     record: dict[str, object],
 ) -> dict[str, Sequence[Row]]:
-    """Make clusters.csv and silhouette.csv of the associated genders' words."""
+    """Make clusters.csv and silhouette.csv of the inferred genders' words."""
     # A model without lists gets empty ones: a cluster is kept only where every model has it.
     words: dict[tuple[str, str, str], Sequence[str]] = {}
     for model, occupation, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN):
-        words[model, occupation, gender] = lists.words(model, occupation, ASSOCIATED, gender)
+        words[model, occupation, gender] = lists.words(model, occupation, INFERRED, gender)
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)

@@ -30,7 +30,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
-"""(model, occupation, gender) → the marked words of its associated texts."""
+"""(model, occupation, gender) → the marked words of its texts with an inferred gender."""
 KRule = Literal["max", "largest-gain"]
 
 ALL_MODELS = "all"  # stands in the column `model` of rows whose counts are summed over models

@@ -22,7 +22,7 @@ from biaskit.measures.personas.srb.score import (
     scores_with_content,
 )
 from biaskit.measures.personas.study import PersonasStudy, parse_seeds
-from biaskit.measures.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocuments
+from biaskit.measures.personas.texts.documents import INFERRED, NO_TEXTS, REQUESTED, TextDocuments
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.cache import vectors_of_seeds
 from biaskit.measures.personas.vectors.files import load_pretrained
@@ -72,7 +72,7 @@ def word_vectors(
         # Four "sentences" per model and occupation, as released.
         listed = []
         for model, job, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN):
-            listed += [lists.words(model, job, origin, gender) for origin in (SPECIFIED, ASSOCIATED)]
+            listed += [lists.words(model, job, origin, gender) for origin in (REQUESTED, INFERRED)]
         vectors = train_on_lists(listed)
         return WordVectors("marked-lists", (vectors,), {"source": "marked-lists", "seeds": [1]})
     path, wanted = study.vectors.partition(":")[2], set[str]()
@@ -137,19 +137,19 @@ def _scores(
             return _none(reason)
     candidates: dict[str, Sequence[str]] = {}
     targets: dict[str, Sequence[MarkedWord]] = {}
-    for origin, gender in product((ASSOCIATED, SPECIFIED), WOMEN_AND_MEN):
+    for origin, gender in product((INFERRED, REQUESTED), WOMEN_AND_MEN):
         marked = lists.marked(model, occupation, origin, gender)
         if marked is None or marked.n_marked is None:
             why = marked.reason if marked else None
             return _none(why or f"{NO_TEXTS[origin]} for this occupation")
-        if origin == ASSOCIATED:
+        if origin == INFERRED:
             candidates[gender] = marked.listed
         else:
             targets[gender] = marked.words
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
     if study.vectors != "marked-lists":
-        comparison = lists.by_key[model, occupation, SPECIFIED][0]
+        comparison = lists.by_key[model, occupation, REQUESTED][0]
         null = partial(_shuffled, documents, lists, study, comparison)
     return scores_with_content(
         candidates,
@@ -165,7 +165,7 @@ def _scores(
 def _shuffled(
     documents: TextDocuments, lists: RunLists, study: PersonasStudy, comparison: TextComparison
 ) -> ShuffledZ:
-    """Compute z of the specified texts of women and men with shuffled genders."""
+    """Compute z of the requested texts of women and men with shuffled genders."""
     compared = comparison.of_women_and_men()
     counts = documents.counts_of(compared.texts)
     columns = np.unique(counts.indices)

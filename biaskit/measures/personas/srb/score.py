@@ -1,9 +1,9 @@
-"""How near the words for associated women and men lie to those for specified ones (methods/srb#srb).
+"""How near the words for inferred women and men lie to those for requested ones (methods/srb#srb).
 
     CH(C, T)      = mean over c in C of the smallest 1 − cos(c, t) over t in T
-    SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
+    SRB(C | F, M) = CH(C, requested women) − CH(C, requested men)       in [−2, 2]
 
-Negative = closer to specified women. A raw score also measures how long the vectors were trained and how
+Negative = closer to requested women. A raw score also measures how long the vectors were trained and how
 long the two target lists are, so it comes with the plain overlap, the score at equal lengths, and its place
 among scores with shuffled labels. `srb_z` says how strong the evidence is, and grows with the texts.
 """
@@ -54,14 +54,14 @@ class SrbScore:
     """One gender's score in one occupation; numbers are None where the reason says why."""
 
     gender: str  # whose candidates: the gender of texts that were not given one
-    srb: float | None = None  # negative = closer to specified women
-    distance_female: float | None = None  # Chamfer distance to the words for specified women, in [0, 2]
+    srb: float | None = None  # negative = closer to requested women
+    distance_female: float | None = None  # Chamfer distance to the words for requested women, in [0, 2]
     distance_male: float | None = None
     n_candidates: int | None = None  # words with a vector, names and pronouns left out; so the targets
     n_target_female: int | None = None
     n_target_male: int | None = None
     n_oov: int | None = None
-    overlap_only: float | None = None  # negative = more words shared with specified women
+    overlap_only: float | None = None  # negative = more words shared with requested women
     srb_matched: float | None = None  # both target lists at the length of the shorter
     srb_seed_sd: float | None = None
     null_mean: float | None = None  # of scores with shuffled labels, first seed, as all that follows
@@ -214,7 +214,7 @@ def srb_scores(
     """Score one occupation, once for each gender that has candidates.
 
     Arguments: candidates: words marked where no gender is in the prompt; targets: where that gender is;
-        vectors of each seed, with the same words; null makes z of the specified texts under shuffled labels
+        vectors of each seed, with the same words; null makes z of the requested texts under shuffled labels
         (called once, and only when there is a score), or is the reason why there is none; names leave all
         lists.
     Returns: means over the seeds; a list that is empty, or has no word with a vector, gives a reason instead.
@@ -352,7 +352,7 @@ def _obstacle(candidates: Sequence[str], with_vector: Sequence[str], targets: _T
 
 @dataclass(frozen=True, slots=True)
 class ShuffledZ:
-    """z of the words of the specified texts, women against men, under n shuffles of their labels.
+    """z of the words of the requested texts, women against men, under n shuffles of their labels.
 
     They are shuffled within prompts, over texts in an order that does not depend on how they are stored
     (methods/srb#srb-null).

@@ -117,14 +117,14 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     return Association(gender, rule_id, counts["female"], counts["male"], counts["neutral"], present)
 
 
-NOT_ASSOCIATED = ("refusal", "filter")
+NOT_INFERRED = ("refusal", "filter")
 """Finishes of a text that describes nobody, whatever it says (methods/texts#finishes)."""
 
 
 def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
     """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
     association = associate_gender(text, honorifics=honorifics)
-    if finish in NOT_ASSOCIATED or not text.strip():
+    if finish in NOT_INFERRED or not text.strip():
         return replace(association, gender=None, rule_id=None)
     return association
 
@@ -182,7 +182,7 @@ class Counted:
 
 
 def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Counted, ...]:
-    """Show why a text is associated as it is: every place that counted, from the first to the last.
+    """Show why a text has its gender: every place that counted, from the first to the last.
 
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
@@ -216,23 +216,23 @@ def _titles(text: str) -> Iterator[Counted]:
 
 
 def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Compare associations with the specified genders: the rows of association_validation.csv.
+    """Compare inferred with requested genders: the rows of gender_validation.csv.
 
-    `rows` have `model`, `specified_gender` and `gender` as in associations.csv; those without a specified
-    gender do not enter. One row per model, in order of appearance, and specified gender, by name;
+    `rows` have `model`, `requested_gender` and `gender` as in genders.csv; those without a requested
+    gender do not enter. One row per model, in order of appearance, and requested gender, by name;
     n_texts = n_correct + n_incorrect + n_not_captured. As Table 1 of GAS(P), in counts.
     """
     counts: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
-        specified, gender = row["specified_gender"], row["gender"]
-        if not specified:
+        requested, gender = row["requested_gender"], row["gender"]
+        if not requested:
             continue
-        outcome = "n_correct" if gender == specified else "n_incorrect"
-        of_gender = counts.setdefault(str(row["model"]), {}).setdefault(str(specified), Counter())
+        outcome = "n_correct" if gender == requested else "n_incorrect"
+        of_gender = counts.setdefault(str(row["model"]), {}).setdefault(str(requested), Counter())
         of_gender[outcome if gender else "n_not_captured"] += 1
     table: list[dict[str, object]] = []
     for model, of_model in counts.items():
-        for specified, seen in sorted(of_model.items()):
+        for requested, seen in sorted(of_model.items()):
             n = {name: seen[name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
-            table.append({"model": model, "specified_gender": specified, "n_texts": seen.total(), **n})
+            table.append({"model": model, "requested_gender": requested, "n_texts": seen.total(), **n})
     return table

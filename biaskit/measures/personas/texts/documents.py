@@ -1,4 +1,4 @@
-"""The texts of a run as the analysis uses them: in study order, associated, tokenised; read once."""
+"""The texts of a run as the analysis uses them: in study order, with their genders, tokenised; read once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.rounds import Filling, Tally
 from biaskit.measures.personas.sampling.series import draw_keys, series_of_design
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.measures.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
+from biaskit.measures.personas.texts.association import NOT_INFERRED, Association, associate_answer
 from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
 from biaskit.measures.personas.texts.english import EnglishEvidence
 from biaskit.measures.personas.texts.names import NameEvidence
@@ -33,8 +33,8 @@ from biaskit.stats.resampling import generator
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-ASSOCIATED, SPECIFIED = "associated", "specified"
-NO_TEXTS = {ASSOCIATED: "no texts without a requested gender", SPECIFIED: "no texts with a requested gender"}
+INFERRED, REQUESTED = "inferred", "requested"
+NO_TEXTS = {INFERRED: "no texts without a requested gender", REQUESTED: "no texts with a requested gender"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class TextDocument:
     occupation: str
     template_id: str
     draw: int
-    specified_gender: str | None
+    requested_gender: str | None
     finish: Finish | None
     empty: bool
     association: Association
@@ -63,17 +63,17 @@ class TextDocument:
     @property
     def origin(self) -> str:
         """Whether the prompt named the gender."""
-        return ASSOCIATED if self.specified_gender is None else SPECIFIED
+        return INFERRED if self.requested_gender is None else REQUESTED
 
     @property
     def gender(self) -> str | None:
-        """The gender its words count for: as specified (unless held out), else as associated.
+        """The gender its words count for: the requested one (unless held out), else the inferred one.
 
         None for a text that was refused, is empty, or that the rules cannot read.
         """
         if self.refused or self.empty:
             return None
-        return self.specified_gender or (self.association.gender if self.read else None)
+        return self.requested_gender or (self.association.gender if self.read else None)
 
     @property
     def unit(self) -> str:
@@ -83,7 +83,7 @@ class TextDocument:
     @property
     def refused(self) -> bool:
         """Refused or filtered."""
-        return self.finish in NOT_ASSOCIATED
+        return self.finish in NOT_INFERRED
 
     @property
     def evades(self) -> bool:
@@ -275,7 +275,7 @@ def why_not(row: Mapping[str, Any]) -> str | None:
         return "its text, model, occupation or template is not a text"
     if type(row["draw"]) is not int or row["draw"] < 0:
         return "its `draw` is not a number"
-    if row["specified_gender"] not in (None, *GENDERS):
+    if row["requested_gender"] not in (None, *GENDERS):
         return "its gender is not one that a prompt can request"
     if row["finish_reason"] not in (None, *get_args(Finish)):
         return "its finish reason is unknown"
@@ -285,11 +285,11 @@ def why_not(row: Mapping[str, Any]) -> str | None:
 
 
 _OF_ROW = (
-    *("key", "model", "occupation", "template_id", "draw", "specified_gender"),
+    *("key", "model", "occupation", "template_id", "draw", "requested_gender"),
     *("debiasing_id", "context", "group"),
 )
 """What a text takes from its row as it stands."""
-_ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
+_ROW = ("model", "occupation", "template_id", "requested_gender", "draw", "finish_reason", "text")
 """What analysis reads of a row of personas.jsonl."""
 
 
@@ -300,7 +300,7 @@ def _needed(
 
     Only the key says that a text is the model's and not an earlier version's. A series is read round by round
     for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
-    needed. Specified series have exactly n draws.
+    needed. Requested series have exactly n draws.
     """
     filling = Filling.from_study(design.study)
     for series in series_of_design(design, entry["prompt_format"]):
@@ -308,14 +308,14 @@ def _needed(
         texts: list[TextDocument] = []
         tally = Tally(filling)
         rounds = map(filling.round, range(-(-filling.most // filling.batch)))
-        for draws in (range(design.study.per_gender),) if series.specified_gender else rounds:
+        for draws in (range(design.study.per_gender),) if series.requested_gender else rounds:
             of_round = []
             for draw in draws:
                 text = stored.get(key_of_draw(draw))
                 if text is None:
                     continue
-                expected = (series.occupation, series.template_id, series.specified_gender, draw)
-                if (text.occupation, text.template_id, text.specified_gender, text.draw) != expected:
+                expected = (series.occupation, series.template_id, series.requested_gender, draw)
+                if (text.occupation, text.template_id, text.requested_gender, text.draw) != expected:
                     raise RunError(
                         f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw},"
                         f" and its key says {series.occupation}, {series.template_id}, draw {draw}: rows were"
@@ -333,16 +333,16 @@ def _as_read(
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out)."""
     held_out = _held_out(texts, study)
-    prompt_of = attrgetter("occupation", "template_id", "debiasing_id", "context", "specified_gender")
+    prompt_of = attrgetter("occupation", "template_id", "debiasing_id", "context", "requested_gender")
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
-        gender = None if i in held_out else text.specified_gender
+        gender = None if i in held_out else text.requested_gender
         is_read = english[text.model].read
-        found.append(replace(text, specified_gender=gender, read=is_read, copy_of=copy_of))
+        found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of))
     return tuple(found)
 
 
@@ -351,8 +351,8 @@ def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> set[int]:
     chosen: set[int] = set()
     if study.hold_out is None:
         return chosen
-    group_of = attrgetter("model", "occupation", "specified_gender")
-    with_gender = [i for i, text in enumerate(texts) if text.specified_gender is not None]
+    group_of = attrgetter("model", "occupation", "requested_gender")
+    with_gender = [i for i, text in enumerate(texts) if text.requested_gender is not None]
     for group, places in group_by(with_gender, lambda i: group_of(texts[i])).items():
         order = generator(study.seed, "hold-out", group).permutation(len(places))
         chosen.update(places[i] for i in order[: int(study.hold_out * len(places))].tolist())

@@ -17,11 +17,11 @@ NO_CODES: Mapping[str, str] = MappingProxyType({})
 
 
 class GenderCodes:
-    """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender is specified".
+    """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender is requested".
 
     Case and the white space around a code do not count; an empty one is None. The argument `codes` (the study
     key `gender_codes`) takes precedence; it maps to female, male, nonbinary, or to none or "" for "not
-    specified", and a wrong value in it is a `StudyError`.
+    requested", and a wrong value in it is a `StudyError`.
     """
 
     def __init__(self, codes: Mapping[str, str] = NO_CODES) -> None:

@@ -62,7 +62,7 @@ def read_texts(
 ) -> ImportedTexts:
     """Check texts and count what they are; the arguments from `text` to `group` name columns.
 
-    Text is text: "NA", "None" and the empty text are texts. An empty or missing gender is "not specified",
+    Text is text: "NA", "None" and the empty text are texts. An empty or missing gender is "not requested",
     and an empty group is none. A missing text is an error: a text "NA" that pandas read as missing is lost,
     and only the reader of the file can prevent that. Raises what `open_file` does.
     """
@@ -73,7 +73,7 @@ def read_texts(
     else:
         source = open_frame(texts, columns)
     reading, rows = GenderCodes(gender_codes), list(_rows(source))
-    codes = Counter(str(row["specified_gender"]) for row in rows)
+    codes = Counter(str(row["requested_gender"]) for row in rows)
     unknown = [(code, n) for code, n in codes.most_common() if code not in reading]
     if unknown:
         listed_codes = ", ".join(f"{shown(code)} ({count(n, 'text')})" for code, n in unknown[:8])
@@ -85,7 +85,7 @@ def read_texts(
     if not rows:
         raise CorpusError(f"{source.where} has no texts. Give at least one.")
     for row in rows:
-        row["specified_gender"] = reading[row["specified_gender"]]
+        row["requested_gender"] = reading[row["requested_gender"]]
     groups = Counter(row["group"] for row in rows if row.get("group") is not None)
     if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
         such_as = f", such as {shown(next(iter(groups)))}" if groups else ""
@@ -166,7 +166,7 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
         answer = without_thoughts(cells["text"])
         key, model = key_of([ROW_FORMAT, source.digest, number]), cells.get("model", source.label)
         row: dict[str, Any] = {"key": key, "model": model, "occupation": cells.get("occupation", UNNAMED)}
-        row |= {"template_id": TEMPLATE, "specified_gender": cells.get("gender", "").strip(), "draw": number}
+        row |= {"template_id": TEMPLATE, "requested_gender": cells.get("gender", "").strip(), "draw": number}
         row |= dict.fromkeys(("seed", "prompt_format", "prompt")) | {"text": answer}
         if answer != cells["text"]:
             row["raw"] = cells["text"]

@@ -116,7 +116,7 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
 def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
     """Train on lists of marked words, one sentence each, as released: not repeatable, nearly untrained.
 
-    For each model and occupation: specified women, associated women, specified men, associated men.
+    For each model and occupation: requested women, inferred women, requested men, inferred men.
     """
     return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
 

@@ -112,7 +112,7 @@ def calibrate(
     c_rule: CRule = "per-alpha",
     prior: Prior = DEFAULT_PRIOR,
 ) -> Calibration:
-    """Find C and alpha on the specified texts of one model and occupation.
+    """Find C and alpha on the requested texts of one model and occupation.
 
     Formula: `per-alpha`: at each alpha = 0, 0.05, …, 1 the largest C of 0.01, 0.02, …, 1 below the first at
         which a criterion word is marked for women against men or men against women, refined by halving to

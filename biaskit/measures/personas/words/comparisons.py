@@ -11,7 +11,7 @@ from operator import attrgetter
 from biaskit.common.plain import group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
-from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 
@@ -49,7 +49,7 @@ class TextComparison:
 def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator[TextComparison]:
     """Yield the texts of every model and occupation, without and with a gender in the prompt."""
     groups = group_by(documents.texts, attrgetter("model", "occupation", "origin"))
-    for key in product(documents.models, documents.occupations, (ASSOCIATED, SPECIFIED)):
+    for key in product(documents.models, documents.occupations, (INFERRED, REQUESTED)):
         drawn = groups.get(key, [])
         if key[2] in documents.origins and (drawn or not documents.imported):
             yield _comparison(documents, study, *key, drawn)
@@ -67,8 +67,8 @@ def _comparison(
     usable = distinct(filter(attrgetter("describes"), of_somebody), attrgetter("gender"))
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
-    # Draws stop when enough are associated: a few that decline make lists shorter, not impossible.
-    was_filled = origin == ASSOCIATED and not study.hold_out
+    # Draws stop when enough have a gender: a few that decline make lists shorter, not impossible.
+    was_filled = origin == INFERRED and not study.hold_out
     if was_filled and (reason := _why_ineligible(documents, study, of_somebody, len(drawn))):
         return TextComparison(model, occupation, origin, (), reason)
     n, chosen = study.per_gender, list[TextDocument]()

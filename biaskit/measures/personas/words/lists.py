@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 AGAINST_ALL = "all"  # what a gender is compared with where several others had to be passed
 
-Place = Literal["both", "other-gender", "associated-only", "specified-only"]
+Place = Literal["both", "other-gender", "inferred-only", "requested-only"]
 
 
 def word_lists(
@@ -77,22 +77,22 @@ def _against_others(groups: Sequence[str], g: int) -> Contrast:
 
 
 def overlap(
-    associated: Mapping[str, Sequence[str]], specified: Mapping[str, Sequence[str]]
+    inferred: Mapping[str, Sequence[str]], requested: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, str, Place]]:
     """Find the place of each word of a gender's two lists (GAS(P) Table 15): (gender, word, place).
 
-    A word is in both lists, associated with the gender and specified for the other, only specified, or only
-    associated; names and pronouns included (methods/words#list-comparisons). Per gender the associated words
-    come in their order, then those only specified in theirs; a gender that lacks a list has no rows.
+    A word is in both lists, associated with the gender and requested for the other, only requested, or only
+    inferred; names and pronouns included (methods/words#list-comparisons). Per gender the inferred words
+    come in their order, then those only requested in theirs; a gender that lacks a list has no rows.
     """
     places: list[tuple[str, str, Place]] = []
     for gender in WOMEN_AND_MEN:
-        if gender not in associated or gender not in specified:
+        if gender not in inferred or gender not in requested:
             continue
-        in_specified, in_associated = set(specified[gender]), set(associated[gender])
-        others = {word for other, words in specified.items() if other != gender for word in words}
-        for word in associated[gender]:
-            place: Place = "other-gender" if word in others else "associated-only"
-            places.append((gender, word, "both" if word in in_specified else place))
-        places += [(gender, w, "specified-only") for w in specified[gender] if w not in in_associated]
+        in_requested, in_inferred = set(requested[gender]), set(inferred[gender])
+        others = {word for other, words in requested.items() if other != gender for word in words}
+        for word in inferred[gender]:
+            place: Place = "other-gender" if word in others else "inferred-only"
+            places.append((gender, word, "both" if word in in_requested else place))
+        places += [(gender, w, "requested-only") for w in requested[gender] if w not in in_inferred]
     return places

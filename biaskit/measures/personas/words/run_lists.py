@@ -12,7 +12,7 @@ import numpy as np
 from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
 from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
@@ -43,7 +43,7 @@ class RunLists:
 
     def has(self, model: str, occupation: str) -> bool:
         """Whether there is a comparison, with lists or without."""
-        return any((model, occupation, origin) in self.by_key for origin in (ASSOCIATED, SPECIFIED))
+        return any((model, occupation, origin) in self.by_key for origin in (INFERRED, REQUESTED))
 
     def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
         """Find the calibrated list of a gender: women against men, or men against women."""
@@ -178,12 +178,12 @@ def _scope(key: tuple[str, str, str]) -> Row:
 def _overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_overlap.csv (GAS(P) Table 15), where both origins have their lists."""
     for model, occupation in product(documents.models, documents.occupations):
-        words_of: dict[str, dict[str, list[str]]] = {ASSOCIATED: {}, SPECIFIED: {}}
+        words_of: dict[str, dict[str, list[str]]] = {INFERRED: {}, REQUESTED: {}}
         for origin, gender in product(words_of, WOMEN_AND_MEN):
             marks = lists.marked(model, occupation, origin, gender)
             if marks and marks.n_marked is not None:
                 words_of[origin][gender] = marks.listed
-        if len(words_of[ASSOCIATED]) == len(words_of[SPECIFIED]) == len(WOMEN_AND_MEN):
+        if len(words_of[INFERRED]) == len(words_of[REQUESTED]) == len(WOMEN_AND_MEN):
             for gender, word, place in overlap(*words_of.values()):
                 scope = {"model": model, "occupation": occupation, "gender": gender}
                 yield {**scope, "word": word, "place": place}

@@ -1,6 +1,6 @@
 """How well women's and men's texts can be told apart by words that name no gender (methods/srb#transfer).
 
-In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
+In texts that were asked for without a gender (inferred), in texts asked for with one (requested), and
 carried over: learnt in one, tested in the other. That transfer is what SRB is meant to measure; unlike srb_z,
 it is an effect size: 10 + 10 texts teach, however many there are.
 """
@@ -17,9 +17,9 @@ from biaskit.common.plain import group_by
 from biaskit.common.wording import joined
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import (
-    ASSOCIATED,
+    INFERRED,
     NO_TEXTS,
-    SPECIFIED,
+    REQUESTED,
     TextDocument,
     TextDocuments,
 )
@@ -39,17 +39,17 @@ MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two 
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: the work grows with their square."""
 DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, sampled at random"
-_READ = {ASSOCIATED: "inferred", SPECIFIED: "requested"}
+_READ = {INFERRED: "inferred", REQUESTED: "requested"}
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
 _Drawn = tuple[Sample, bool]  # True: there were more texts
 Cell = tuple[str, str]  # origin of the texts that are learnt from, and of those that are tested
 CELLS: tuple[Cell, ...] = (
-    (ASSOCIATED, ASSOCIATED),
-    (SPECIFIED, SPECIFIED),
-    (SPECIFIED, ASSOCIATED),
-    (ASSOCIATED, SPECIFIED),
+    (INFERRED, INFERRED),
+    (REQUESTED, REQUESTED),
+    (REQUESTED, INFERRED),
+    (INFERRED, REQUESTED),
 )
 
 
@@ -77,7 +77,7 @@ def transfer_rows(
             if documents.imported and not lists.has(model, occupation):
                 continue
             samples: dict[str, _Drawn | str] = {}
-            for origin in (ASSOCIATED, SPECIFIED):
+            for origin in (INFERRED, REQUESTED):
                 compared = lists.compared(model, occupation, origin)
                 samples[origin] = _sample(documents, study, model, origin, compared, usable)
             for cell in CELLS:
