@@ -123,23 +123,23 @@ def cells_of_two(
     return a.draw(rng, n_runs, N_JOBS, templates), b.draw(rng, n_runs, N_JOBS, templates)
 
 
-LABOUR = np.r_[np.linspace(0.74, 0.98, 20), np.linspace(0.02, 0.25, 20)]
+WORKFORCE = np.r_[np.linspace(0.74, 0.98, 20), np.linspace(0.02, 0.25, 20)]
 
 
 def held_by_lines(slope: float, n_templates: int, *, seed: int, n_runs: int = 600) -> tuple[float, ...]:
-    """How often intervals hold a true slope and level on the labour share; then the slope by HC3 alone.
+    """How often intervals hold a true slope and level on the workforce share; then the slope by HC3 alone.
 
     Lines of templates vary by 0.15 in their slope and 0.08 in their height, jobs by 0.1, cells by 0.08.
     """
     rng, held_of = np.random.default_rng([seed, n_templates]), np.zeros(3)
     for _ in range(n_runs):
-        lines = rng.normal(slope, 0.15, n_templates) * (LABOUR[:, None] - 0.5)
-        shares = 0.5 + lines + rng.normal(0, 0.08, n_templates) + rng.normal(0, 0.1, (LABOUR.size, 1))
+        lines = rng.normal(slope, 0.15, n_templates) * (WORKFORCE[:, None] - 0.5)
+        shares = 0.5 + lines + rng.normal(0, 0.08, n_templates) + rng.normal(0, 0.1, (WORKFORCE.size, 1))
         shares = shares + rng.normal(0, 0.08, shares.shape)
         tests = (
-            slope_test(LABOUR, shares),
-            level_test(LABOUR, shares, 0.5),
-            slope_test(LABOUR, shares.mean(axis=1)),
+            slope_test(WORKFORCE, shares),
+            level_test(WORKFORCE, shares, 0.5),
+            slope_test(WORKFORCE, shares.mean(axis=1)),
         )
         for k, (test, truth) in enumerate(zip(tests, (slope, 0.0, slope), strict=True)):
             assert test.ci95 is not None

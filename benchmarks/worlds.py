@@ -71,7 +71,7 @@ class Kind:
 
     probe: ProbeKind | None = None
     texts: TextKind | None = None
-    between: Literal["groups", "models", "help", "labour", "told"] = "groups"
+    between: Literal["groups", "models", "help", "workforce", "told"] = "groups"
     truths: tuple[str, ...] = tuple(DIFFERENCE)
     n: int | None = None
     mixed: bool = False  # one thing differs already
@@ -101,7 +101,7 @@ def _apart(**more: Any) -> Kind:
     return Kind(ProbeKind(models=2, coverage=0.3, **more), between="models")
 
 
-def _both(between: Literal["labour", "told"]) -> Kind:
+def _both(between: Literal["workforce", "told"]) -> Kind:
     texts = TextKind(occupations=12, flat=between == "told", nouns=True)
     return Kind(ProbeKind(jobs=6), texts, between=between, truths=("power",))
 
@@ -161,7 +161,7 @@ KINDS: Mapping[str, Kind] = {
     "both engines": Kind(
         ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",)
     ),
-    "both engines, labour": _both("labour"),
+    "both engines, workforce": _both("workforce"),
     "both engines, told apart": _both("told"),
 }
 ENGINES = ("exact", "mixed", "top-k", "sampling", "texts", "both")
@@ -230,17 +230,17 @@ def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]
 
 
 CONTRASTS = {
-    "groups": ("groups", "labour"),
+    "groups": ("groups", "workforce"),
     "models": ("models",),
     "help": ("debiasing",),
-    "labour": ("labour",),
+    "workforce": ("workforce",),
     "told": ("genders",),
 }
 JUDGED = {
     "groups": (("crossed", "share"), ("paired", "represented_share")),
     "models": (("crossed", "share"),),
     "help": (("crossed", "group_gap"),),
-    "labour": (("paired", "represented_share"),),
+    "workforce": (("paired", "represented_share"),),
     "told": (("paired", "auc_transfer"),),
 }
 """Kind and quantity of the rows that a world may make differ."""
@@ -250,7 +250,7 @@ def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
     """What a sentence says of a direction where nothing differs: (about what, its words)."""
     texts = false_directions([finding])
     if kind.probe is not None and kind.probe.slope == 1 and finding.verdict in DIRECTED:
-        texts = [finding.text]  # there labour words are false too
+        texts = [finding.text]  # there workforce words are false too
     return [(about(finding), text) for text in texts if not is_true(finding, kind)]
 
 
@@ -318,11 +318,11 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
 
 def intervals_of_texts(content: Content, world: TextWorld) -> Iterator[list[Any]]:
     """The same of the share of women in texts against labour statistics."""
-    truth = float((world.shares - world.labour).mean())
+    truth = float((world.shares - world.workforce).mean())
     for part in (part for part in content.parts if part.engine == "personas"):
         for row in where(part.tables["tests"], kind="paired", quantity="represented_share"):
-            if contrast_of(row) == "labour" and row["gender"] == "female":
-                yield _interval("labour", row, truth)
+            if contrast_of(row) == "workforce" and row["gender"] == "female":
+                yield _interval("workforce", row, truth)
 
 
 def _interval(what: str, row: Row, truth: float, name: str = "estimate") -> list[Any]:
@@ -449,7 +449,7 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
         },
         "shown ends that miss": missed(lines),
         "shares held": held(lines, "share"),
-        "differences held": held(lines, "groups", "models", "asymmetry", "labour"),
+        "differences held": held(lines, "groups", "models", "asymmetry", "workforce"),
         "null pages with a conclusion": rate(
             any(v in (*directed, "equivalent", "no-clear-difference") for v in line["verdicts"])
             for line in of["null"]

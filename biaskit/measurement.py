@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from biaskit.records import DrawRequest, ScoreRequest
     from biaskit.report.content import Content, Shown
     from biaskit.report.figures import FigureKind
-    from biaskit.report.findings.labour import Slope
     from biaskit.report.findings.sentence import Sentence
+    from biaskit.report.findings.workforce import Slope
     from biaskit.report.questions import QuestionId
     from biaskit.report.render.document import PaperTable, TitledTable
     from biaskit.report.result import RunResult

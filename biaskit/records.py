@@ -41,9 +41,9 @@ class Item:
 
     name: str
     group: str
-    labour_female_share: float | None = None  # fraction in [0, 1]
+    workforce_share: float | None = None  # fraction in [0, 1]
     article: str | None = None  # "a" or "an", where the spelling does not tell
-    year: int | None = None  # of the labour share
+    year: int | None = None  # of the workforce share
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +297,7 @@ class Cell:
     template_id: int
     job: str
     job_group: str
-    labour_female_share: float | None
+    workforce_share: float | None
     debiasing_id: int
     context: Context
     prompt_format: PromptFormat

@@ -38,7 +38,7 @@ SHOWN = (
     Shown("agree.figures.answer", "base-and-chat", ("pair",), "answer"),
     Shown("agree.figures.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
     Shown("probe.figures.groups.groups", "groups", ("occugender",)),
-    Shown("probe.figures.jobs.labour", "labour", ("occugender",)),
+    Shown("probe.figures.jobs.workforce", "workforce", ("occugender",)),
     Shown("probe.figures.jobs.jobs", "jobs", ("scripted/probe",)),
     Shown("personas.figures.scatter", "scatter", ("scripted/personas",)),
     Shown("personas.figures.words", "words", ("scripted/personas",), "words-1"),

@@ -37,6 +37,9 @@ FIRST_NAMES: Mapping[str, str] = {
     "requested_gender": "specified_gender",
     "auc_requested": "auc_specified",
     "auc_inferred": "auc_associated",
+    "workforce": "labour",
+    "workforce_share": "labour_female_share",
+    "workforce_gap": "labour_gap",
 }
 """Today's words → those inside keys and seeds, where other words would be other answers and numbers."""
 

@@ -30,7 +30,7 @@ class CellVariance(ListEntry):
 
 
 class TextVariance(ListEntry):
-    """How the share of women in a model's texts varies about their share in the labour force."""
+    """How the share of women in a model's texts varies about their share in the workforce."""
 
     model: Label
     share: Fraction

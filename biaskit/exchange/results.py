@@ -16,7 +16,7 @@ from biaskit.tables.query import defined, undefined, where
 NO_DIRECTION = "a share is neither better nor worse"
 _BESIDE = (
     *("coverage", "pooled_share", "share_low", "share_high", "se_sampling", "n_jobs", "n_templates"),
-    *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred", "labour_female_share"),
+    *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred", "workforce_share"),
     *("expected_rate", "expected_low", "expected_high", "gap", "gap_low", "gap_high"),
     *("estimator", "debiasing_id", "context", "prompt_format", "reason"),
 )

@@ -119,7 +119,7 @@ class Content:
     command: str = ""  # reproduces the report
     versions: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""
-    reference: Literal["parity", "labour", "both", "none"] = "both"
+    reference: Literal["parity", "workforce", "both", "none"] = "both"
     equivalence: Equivalence | None = None  # where two models are compared
     verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
 

@@ -79,7 +79,7 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
 def part_of_two(first: CellValues, second: CellValues) -> CellValues:
     """Give the first share `[I, J]` as a part of both; a cell where both are 0 is empty.
 
-    Reference: methods/representation#labour-slope, #empty-cells.
+    Reference: methods/representation#workforce-slope, #empty-cells.
     """
     with np.errstate(invalid="ignore"):
         part = first.point / (first.point + second.point)

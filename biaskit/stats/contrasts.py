@@ -20,10 +20,10 @@ from biaskit.stats.welch import Statistic, mean_distance, paired, welch, wilcoxo
 
 Row = dict[str, object]
 
-MIN_LABOUR_ITEMS = 10
+MIN_WORKFORCE_ITEMS = 10
 PARITY = 0.5
-FEW_LABOUR_ITEMS = f"{{}} items with a workforce share, at least {MIN_LABOUR_ITEMS} are needed"
-OF_LABOUR = ("slope", "level", "distance", "spearman")
+FEW_WORKFORCE_ITEMS = f"{{}} items with a workforce share, at least {MIN_WORKFORCE_ITEMS} are needed"
+OF_WORKFORCE = ("slope", "level", "distance", "spearman")
 
 LEAST_UNITS = 4
 """Over fewer units a t interval of a difference of shares reaches beyond all that is possible."""
@@ -151,27 +151,27 @@ def _bounds(a: CellValues, b: CellValues) -> tuple[float, float] | None:
     return _mean(low_a) - _mean(high_b), _mean(high_a) - _mean(low_b)
 
 
-def against_labour(
+def against_workforce(
     shares: CellValues,
-    labour: FloatArray,
+    workforce: FloatArray,
     *,
     scope: Scope,
     margins: Mapping[str, float],
     seed: int,
     note: str | None = None,
 ) -> list[Row]:
-    """Hold jobs' mean shares `[I, J]` against labour shares `[I]`: rows slope, level, distance and spearman.
+    """Hold jobs' mean shares `[I, J]` against workforce shares `[I]`: slope, level, distance, spearman.
 
-    NaN is a labour share that is not known. With fewer than ten known, the rows have no numbers, and how
+    NaN is a workforce share that is not known. With fewer than ten known, the rows have no numbers, and how
     many there are as reason.
     """
-    has_both = ~np.isnan(labour) & ~np.asarray(np.isnan(shares.point).any(axis=1))
-    x = labour[has_both]
+    has_both = ~np.isnan(workforce) & ~np.asarray(np.isnan(shares.point).any(axis=1))
+    x = workforce[has_both]
     rows = _Rows(scope, (int(x.size), None), margins, note)
-    if x.size < MIN_LABOUR_ITEMS:
-        return rows.empty(*OF_LABOUR, reason=FEW_LABOUR_ITEMS.format(x.size))
+    if x.size < MIN_WORKFORCE_ITEMS:
+        return rows.empty(*OF_WORKFORCE, reason=FEW_WORKFORCE_ITEMS.format(x.size))
     if not shares.point.size:
-        return rows.empty(*OF_LABOUR)
+        return rows.empty(*OF_WORKFORCE)
     y = shares[has_both]
     made = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
     means, speaks = y.point.mean(axis=1), not _too_few([y])
@@ -239,8 +239,8 @@ def within_units(
         if kind == "permutation":
             return swap_test(a, b, rng=generator(seed, "tests", [*_identity(scope), kind]))
         if kind == "slope":
-            few = Statistic(reason=FEW_LABOUR_ITEMS.format(a.size))
-            return slope_test(b, a) if a.size >= MIN_LABOUR_ITEMS else few
+            few = Statistic(reason=FEW_WORKFORCE_ITEMS.format(a.size))
+            return slope_test(b, a) if a.size >= MIN_WORKFORCE_ITEMS else few
         return _TWO_ARMS[kind](a, b)
 
     def enough(test: Statistic) -> Statistic:
@@ -259,7 +259,7 @@ def within_units(
             least, most = (paired(end, np.zeros_like(end)) for end in ends)
             of_means = _between(float((a - b).mean()), least, most)
         made["paired"] = rows.row("paired", enough(of_means), bounds=bounds)
-    if "slope" in kinds and a.size >= MIN_LABOUR_ITEMS:
+    if "slope" in kinds and a.size >= MIN_WORKFORCE_ITEMS:
         adds = b >= b.mean()
         of_ends = (slope_test(b, np.where(adds, *pair) + b) for pair in ((low, high), (high, low)))
         made["slope"] = rows._of_ends("slope", test("slope").estimate, *of_ends)

@@ -14,7 +14,7 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     """Compute Spearman's rank correlation of x and y `[..., n]`, ties at their average rank: in [−1, 1].
 
     NaN (for the caller to turn into None) where x or y has no spread.
-    Reference: methods/representation#labour-slope; checked against `scipy.stats.spearmanr`.
+    Reference: methods/representation#workforce-slope; checked against `scipy.stats.spearmanr`.
     """
     from scipy.stats import rankdata
 
@@ -36,7 +36,7 @@ def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
     x is `[n]`, y `[n]` or, by templates, `[n, J]`; n ≥ 3. x without spread: NaN is no estimate, so the reason
     stands alone; one unit that alone sets the slope: no test, since its HC3 residual is 0 / 0; one template:
     no p-value.
-    Reference: methods/representation#labour-slope; statsmodels' `OLS` with `cov_type="HC3"`. At 10 to 20
+    Reference: methods/representation#workforce-slope; statsmodels' `OLS` with `cov_type="HC3"`. At 10 to 20
         units a percentile bootstrap covers 89 to 93 % only.
     """
     return _of_line(x, y, 1)
@@ -46,7 +46,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
     """Test how far a least-squares line lies above the diagonal at one place: its level apart from its slope.
 
     Formula: (line at x = `at`) − `at`, ± t × its HC3 standard error, n − 2 degrees of freedom.
-    Reference: methods/representation#labour-slope; else as `slope_test`.
+    Reference: methods/representation#workforce-slope; else as `slope_test`.
     """
     return _of_line(x - at, y - at, 0)
 
@@ -54,7 +54,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
 def level_weights(x: FloatArray, at: float) -> FloatArray:
     """Find the weight of each y in a least-squares line's value at x = `at`: `[n]`, sum 1, also negative.
 
-    Reference: methods/representation#labour-slope; a row of the hat matrix.
+    Reference: methods/representation#workforce-slope; a row of the hat matrix.
     """
     dx = x - x.mean()
     weights: FloatArray = 1 / x.size + (at - x.mean()) * dx / np.square(dx).sum()
@@ -99,7 +99,7 @@ def rank_correlation(
         with n − 2 degrees.
     No spread in x or y `[n]`: None with the reason; resamples without spread are left out and counted in the
     reason, and if more than half are, there is no interval and no p-value.
-    Reference: methods/representation#labour-slope; checked against plain loops; p by `scipy.stats.spearmanr`.
+    Reference: methods/representation#workforce-slope; checked by plain loops; p by `scipy.stats.spearmanr`.
     """
     from scipy.stats import spearmanr
 

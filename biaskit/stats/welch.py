@@ -88,7 +88,7 @@ def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
     Formula: the mean of d = |a − b|, ± t s_d/√n with n − 1 degrees of freedom, not under 0.
     There is no test: noise in a or b alone keeps it above 0, so it can show that the arms agree and never
     that they differ. Fewer than two units, or no variance: only the estimate, with the reason.
-    Reference: methods/representation#labour-slope.
+    Reference: methods/representation#workforce-slope.
     """
     test = paired(np.abs(a - b), np.zeros_like(a))
     ci95, ci90 = ((max(ci[0], 0.0), ci[1]) if ci else None for ci in (test.ci95, test.ci90))

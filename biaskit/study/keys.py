@@ -62,10 +62,10 @@ class ConclusionKeys(Keys):
     )
 
 
-Reference = Literal["none", "parity", "labour", "both"]
+Reference = Literal["none", "parity", "workforce", "both"]
 Margin = Annotated[float, Field(ge=0, le=1e6)]
 MARGIN = "margin.QUANTITY: equivalence margin"
-_REFERENCE = "what the page compares shares with: parity, the workforce share (labour), both or none"
+_REFERENCE = "what the page compares shares with: parity, the workforce share (workforce), both or none"
 
 
 class Study(Keys):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from biaskit.measurement import specs
 
-GAPS = ("probe_gap", "represented_gap", "labour_gap", "srb_spread")
+GAPS = ("probe_gap", "represented_gap", "workforce_gap", "srb_spread")
 """The columns of gaps.csv (methods/comparisons#gaps)."""
 QUANTITIES = tuple(dict.fromkeys(name for spec in specs().values() for name in spec.get("margins", ())))
 """Every quantity of tests.csv that a margin can be set for."""
 RELATIONS = tuple((y, x) for y, _, x in (name.partition("~") for name in QUANTITIES) if x)
 """(y, x) of every relation over occupations (methods/comparisons#relations)."""
-BETWEEN_ENGINES = tuple((y, x) for y, x in RELATIONS if x != "labour_gap")
+BETWEEN_ENGINES = tuple((y, x) for y, x in RELATIONS if x != "workforce_gap")
 
 AREAS = {
     "auc_inferred": ("inferred", "inferred"),

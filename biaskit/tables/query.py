@@ -102,7 +102,7 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         (F + 1)/(n + 2).
     Rows of representation.csv are of one model and occupation; None where a prompt has no text of these
     genders.
-    Reference: methods/representation#labour-slope. Where labels correct the share (#corrected), that is the
+    Reference: methods/representation#workforce-slope. Where labels correct it (#corrected), that is the
         share and its two ends.
     """
     for row in prompts:

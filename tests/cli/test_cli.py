@@ -726,7 +726,7 @@ def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(
     assert groups == list(dict.fromkeys(row["gender"] for row in table("r", "probe_groups")))
     assert "buddhist_minus_roman catholic" in table("r", "probe_jobs")[0]
     hermit = next(row for row in table("r", "probe_jobs") if row["job"] == "hermit")
-    assert "0.25" == hermit["labour_female_share"]
+    assert "0.25" == hermit["workforce_share"]
     masses = [0.3678794411714423 + 0.1353352832366127, 0.22313016014842982, 1e-6, 1e-6]
     shares = [float(hermit[f"{g}_share"]) for g in groups]
     assert pytest.approx([m / sum(masses) for m in masses], abs=1e-12) == shares

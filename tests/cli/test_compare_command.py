@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from fakes.command import Cli, Said
-from fakes.findings_rows import labour_test, srb_test
-from fakes.numbered_runs import JOBS, LABOUR, probe_run, seal, share_of, texts_run
+from fakes.findings_rows import srb_test, workforce_test
+from fakes.numbered_runs import JOBS, WORKFORCE, probe_run, seal, share_of, texts_run
 from fakes.tables import write_table
 
 from biaskit.measures.probe.command import probe
@@ -121,7 +121,7 @@ def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home:
 
 
 def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
-    said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent=labour")
+    said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent=workforce")
     assert 4 == said.code
     assert "nothing was compared" in said.err
 
@@ -225,8 +225,8 @@ def test_the_printed_tables_hold_the_numbers_of_the_stored_ones(
     texts = texts_run(tmp_path / "texts", "Other", "Noisy")
     tests = [
         test(estimate, (estimate - 0.1, estimate + 0.2), model_a=model, model_b=model)
-        for model, labour, srb in (("Other", 0.034, -0.35), ("Noisy", -0.216, 0.27))
-        for test, estimate in ((labour_test, labour), (srb_test, srb))
+        for model, workforce, srb in (("Other", 0.034, -0.35), ("Noisy", -0.216, 0.27))
+        for test, estimate in ((workforce_test, workforce), (srb_test, srb))
     ]
     write_table(texts / "tables" / "tests.csv", "tests", tests)
     out = cli("compare", runs["Other"], runs["Noisy"], seal(texts)).out
@@ -246,10 +246,10 @@ def test_the_printed_tables_hold_the_numbers_of_the_stored_ones(
             assert numbers_printed(answers, model, bias_type) == pytest.approx(expected, abs=0.5)
         of_model = [row for row in represented if row["model"] == model and row["template_id"] == "all"]
         shares = [100 * row["female_share"] for row in of_model]
-        labour, srb = ([one[c] for c in ("estimate", "ci_low", "ci_high")] for one in tests
+        workforce, srb = ([one[c] for c in ("estimate", "ci_low", "ci_high")] for one in tests
                        if one["model_a"] == model)  # fmt: skip
         found = numbers_printed(written, model)
-        assert found[:5] == pytest.approx([min(shares), max(shares), *(100 * x for x in labour)], abs=0.5)
+        assert found[:5] == pytest.approx([min(shares), max(shares), *(100 * x for x in workforce)], abs=0.5)
         assert found[5:] == pytest.approx(srb, abs=0.005)
 
 
@@ -267,7 +267,7 @@ def test_groups_and_the_smallest_margin_are_said(cli: Cli, tmp_path: Path) -> No
         (r["model_b"], r["margin"]) for r in rows if (r["kind"], r["quantity"]) == ("crossed", "share")
     }
     women = next(r for r in rows if r["gender"] == "female" and r["group_a"] == "men's")
-    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    men = [job for job in JOBS if WORKFORCE[job] < 0.5]
     mean = {m: sum(share_of(m, j, t) for j in men for t in (1, 2, 3)) / 3 / len(men)
             for m in ("a", "b", "c+0.1", "d+0.1")}  # fmt: skip
     expected = (mean["c+0.1"] + mean["d+0.1"] - mean["a"] - mean["b"]) / 2

@@ -103,7 +103,7 @@ def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
     [
         (["--set", "report.pfd=true"], "report.pfd is not a key of the page. Did you mean 'report.pdf'?"),
         (["--set", "report.pdf=maybe"], "--set: report.pdf = maybe"),
-        (["--set", "reference=men"], "reference is 'men': write one of none, parity, labour, both"),
+        (["--set", "reference=men"], "reference is 'men': write one of none, parity, workforce, both"),
         (["--group", "a"], "--group"),
         (["--aliases", "nothing.csv"], "nothing.csv"),
     ],

@@ -13,8 +13,8 @@ import statsmodels.api as sm
 from fakes.numbered_runs import (
     GROUPS,
     JOBS,
-    LABOUR,
     TEMPLATES,
+    WORKFORCE,
     drawn,
     probe_run,
     seal,
@@ -29,7 +29,7 @@ from biaskit.compare.check import require_equivalent, verdict_in_words
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import Side, family_of, named_groups
 from biaskit.errors import CorpusError, UsageError
-from biaskit.measures.agree.gaps import BothEngines, gap_rows, labour_table
+from biaskit.measures.agree.gaps import BothEngines, gap_rows, workforce_table
 from biaskit.measures.personas.compare import Texts, pair_rows_of_texts, texts_of
 from biaskit.runs.collection import StoredRun, gather
 from biaskit.stats.contrasts import adjust
@@ -76,7 +76,7 @@ def test_models_of_two_runs_are_compared_on_the_cells_both_have(tmp_path: Path) 
     two = probe_run(tmp_path / "two", "new+0.1", jobs=JOBS[2:], templates=(2, 3, 4))
     made = compared(one, two)
     row = find(made.tests, kind="paired", gender="female", group_a="women's")
-    jobs = [job for job in JOBS[2:8] if LABOUR[job] >= 0.5]
+    jobs = [job for job in JOBS[2:8] if WORKFORCE[job] >= 0.5]
     a, b = ([np.mean([share_of(m, job, t) for t in (2, 3)]) for job in jobs] for m in ("new+0.1", "old"))
     expected = stats.ttest_rel(a, b)
     assert ("new+0.1", "old") == (row["model_a"], row["model_b"])
@@ -99,7 +99,7 @@ def test_an_id_is_the_same_template_only_if_text_and_expressions_are(
     made = compared(probe_run(tmp_path / "one", "a"), probe_run(tmp_path / "two", "b", **change))
     kept = [t for t in TEMPLATES if t != left]
     row = find(made.tests, kind="crossed", gender="female", group_a="men's")
-    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    men = [job for job in JOBS if WORKFORCE[job] < 0.5]
     a, b = (np.mean([share_of(m, job, t) for job in men for t in kept]) for m in ("b", "a"))
     assert a - b == pytest.approx(row["estimate"])
     assert "1 templates with another text" in row["reason"]
@@ -128,7 +128,7 @@ def test_a_job_in_another_group_is_left_out_and_named(tmp_path: Path) -> None:
     two = probe_run(tmp_path / "two", "b", job_group={"clerk": "men's"})
     made = compared(probe_run(tmp_path / "one", "a"), two)
     assert all("1 jobs left out, not in every model" in str(row["reason"]) for row in made.tests)
-    women = sum(LABOUR[job] >= 0.5 for job in JOBS)
+    women = sum(WORKFORCE[job] >= 0.5 for job in JOBS)
     for group, n in (("women's", women - 1), ("men's", len(JOBS) - women)):
         assert n == find(made.tests, kind="paired", gender="female", group_a=group)["n_a"]
 
@@ -141,7 +141,7 @@ def test_other_gender_groups_are_not_compared_but_another_order_is(tmp_path: Pat
     assert {("b+0.1", "a")} == pairs_of(made, "probe")
     # The builder gives its groups 0.9 - w, w and 0.1 in their order: here men's share is w.
     row = find(made.tests, kind="paired", gender="male", group_a="men's")
-    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    men = [job for job in JOBS if WORKFORCE[job] < 0.5]
     b = [np.mean([share_of("b+0.1", job, t) for t in TEMPLATES]) for job in men]
     a = [np.mean([0.9 - share_of("a", job, t) for t in TEMPLATES]) for job in men]
     assert np.mean(b) - np.mean(a) == pytest.approx(row["estimate"])
@@ -213,7 +213,7 @@ def test_a_group_is_the_mean_of_its_models_in_every_cell(tmp_path: Path) -> None
     run = probe_run(tmp_path / "one", "a", "b", "c+0.1", "d+0.2")
     made = compared(run, groups=["small=a,b", "large=c+0.1, d+0.2"])
     row = find(made.tests, kind="paired", gender="female", group_a="men's", model_a="large", model_b="small")
-    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    men = [job for job in JOBS if WORKFORCE[job] < 0.5]
 
     def of(*models: str) -> list[float]:
         return [float(np.mean([share_of(m, job, t) for m in models for t in TEMPLATES])) for job in men]
@@ -240,7 +240,7 @@ def test_api_and_tuning_make_groups_of_their_own(tmp_path: Path) -> None:
     assert ("instruct models", "base models") in found
     assert ("API models", "open-weight models") in found
     of_base = find(made.tests, kind="paired", gender="male", group_a="men's", model_b="base models")
-    men = [job for job in JOBS if LABOUR[job] < 0.5]
+    men = [job for job in JOBS if WORKFORCE[job] < 0.5]
     mean = {m: np.mean([0.9 - share_of(m, job, t) for job in men for t in TEMPLATES]) for m in "abcd"}
     # e has no partner: its family would else pass for its tuning.
     expected = (mean["b"] + mean["d"]) / 2 - (mean["a"] + mean["c"]) / 2
@@ -362,11 +362,11 @@ def both_engines(*tables: dict[str, Any]) -> BothEngines:
 def test_the_four_gaps_by_hand() -> None:
     jobs = [
         {"model": "m", "bias_type": "explicit", "prompt_format": "raw", "debiasing_id": i, "context": s,
-         "job": "Nurse", "female_share": f, "male_share": 0.2, "labour_female_share": 0.5, "reason": ""}
+         "job": "Nurse", "female_share": f, "male_share": 0.2, "workforce_share": 0.5, "reason": ""}
         for i, s, f in ((0, "plain", 0.7), (1, "plain", 0.1), (0, "dialogue", 0.1))
     ]  # fmt: skip
     texts = [
-        {"model": "m", "occupation": "nurse", "template_id": t, "labour_female_share": 0.9,
+        {"model": "m", "occupation": "nurse", "template_id": t, "workforce_share": 0.9,
          "n_female": f, "n_male": m, "n_nonbinary": n}
         for t, f, m, n in (("p", 6, 2, 2), ("q", 30, 10, 0), ("all", 36, 12, 2))
     ]  # fmt: skip
@@ -383,15 +383,15 @@ def test_the_four_gaps_by_hand() -> None:
         for g, s in (("female", -0.3), ("male", 0.1))
     ]  # fmt: skip
     both = both_engines({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
-    labour, apart = labour_table(texts, jobs, {})
-    rows, notes = gap_rows(both, labour, {})
+    workforce, apart = workforce_table(texts, jobs, {})
+    rows, notes = gap_rows(both, workforce, {})
     assert [] == notes
     assert len(rows) == 1
     row = rows[0]
-    # Mean of (6 - 2)/10 and (30 - 10)/40, not (36 - 12)/50; labour of the texts' run.
+    # Mean of (6 - 2)/10 and (30 - 10)/40, not (36 - 12)/50; workforce of the texts' run.
     expected = (0.5, 0.45, 0.8, 0.4)
     assert expected == pytest.approx(
-        tuple(row[g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread"))
+        tuple(row[g] for g in ("probe_gap", "represented_gap", "workforce_gap", "srb_spread"))
     )
     assert ("nurse", "corpus:1", None) == (row["occupation"], row["vectors"], row["reason"])
     assert ["differ between the engines for 1 occupations (Nurse)" in note for note in apart] == [True]
@@ -400,17 +400,17 @@ def test_the_four_gaps_by_hand() -> None:
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
     jobs = [{"model": "m", "bias_type": "implicit", "prompt_format": "raw", "debiasing_id": 0,
              "context": "plain", "job": "cook", "female_share": None, "male_share": None,
-             "labour_female_share": None, "reason": "all prompts failed"}]  # fmt: skip
-    texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,
+             "workforce_share": None, "reason": "all prompts failed"}]  # fmt: skip
+    texts = [{"model": "m", "occupation": "cook", "template_id": "p", "workforce_share": None,
               "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip
     of = {"model": "m", "occupation": "cook", "vectors": "", "reason": "no list"}
     srb = [{**of, "gender": gender, "srb": None, "srb_content": None} for gender in ("female", "male")]
     both = both_engines({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
-    rows, _ = gap_rows(both, labour_table(texts, jobs, {})[0], {})
-    assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
+    rows, _ = gap_rows(both, workforce_table(texts, jobs, {})[0], {})
+    assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "workforce_gap", "srb_spread")]
     assert rows[0]["reason"] == (
         "probe_gap: all prompts failed; represented_gap: no text with a gender (p);"
-        " labour_gap: no workforce share; srb_spread: no list"
+        " workforce_gap: no workforce share; srb_spread: no list"
     )
 
 
@@ -420,7 +420,11 @@ def test_gaps_are_joined_by_lower_case_and_relations_match_scipy(tmp_path: Path)
     assert 2 * len(JOBS) == len(made.rows["gaps"])
     assert {job.upper() for job in JOBS} == {row["occupation"] for row in made.rows["gaps"]}
     own = [row for row in made.rows["gaps"] if row["bias_type"] == "implicit"]
-    for y, x in (("represented_gap", "probe_gap"), ("srb_spread", "probe_gap"), ("probe_gap", "labour_gap")):
+    for y, x in (
+        ("represented_gap", "probe_gap"),
+        ("srb_spread", "probe_gap"),
+        ("probe_gap", "workforce_gap"),
+    ):
         quantity = f"{y}~{x}"
         xs, ys = [row[x] for row in own], [row[y] for row in own]
         line = find(made.tests, quantity=quantity, kind="slope", bias_type="implicit")
@@ -435,7 +439,7 @@ def test_gaps_are_joined_by_lower_case_and_relations_match_scipy(tmp_path: Path)
         )
         assert stats.spearmanr(xs, ys).pvalue == pytest.approx(rank["p_value"])
     contrasts = {row["family"].rpartition("/")[2]: row["quantity"] for row in made.tests}
-    assert {"gaps", "labour"} == set(contrasts)
+    assert {"gaps", "workforce"} == set(contrasts)
     spread = [row for row in made.tests if row["quantity"] == "srb_spread~represented_gap"]
     assert ["", ""] == [row["bias_type"] for row in spread]
 

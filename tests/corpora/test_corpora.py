@@ -83,12 +83,12 @@ def test_a_corpus_names_its_source_licence_paper_and_files(name: str) -> None:
 )
 def test_shipped_items_stand_on_the_side_of_their_share(female: int, male: int, reference: str) -> None:
     items = load_items(reference)
-    sides = ["female-dominated" if (i.labour_female_share or 0) >= 0.5 else "male-dominated" for i in items]
+    sides = ["female-dominated" if (i.workforce_share or 0) >= 0.5 else "male-dominated" for i in items]
     assert sides == [item.group for item in items]
     assert (female, male) == (sides.count("female-dominated"), sides.count("male-dominated"))
 
 
-def test_the_labour_shares_of_gasp_carry_their_year() -> None:
+def test_the_workforce_shares_of_gasp_carry_their_year() -> None:
     year = {item.name: item.year for item in load_items("corpus:gasp/occupations.csv")}
     others = {name: value for name, value in year.items() if value != 2024}
     expected = {"clerk": 2015, "mechanic": 2015, "manager": 2015, "paralegal": 2015}
@@ -486,7 +486,7 @@ def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(
     write: Write, content: str, share: str, read: float
 ) -> None:
     (item,) = load_items(write("j.csv", content.format(share)))
-    assert read == item.labour_female_share
+    assert read == item.workforce_share
 
 
 @pytest.mark.parametrize("content", ["item;group;share\nnurse;a;{}\n", 'item,group,share\nnurse,a,"{}"\n'])
@@ -520,7 +520,7 @@ def test_a_list_may_be_a_sheet_of_a_workbook(tmp_path: Path) -> None:
     book.save(path)
     items = load_items(path)
     assert [("nurse", "care", 0.9), ("plumber", "craft", None)] == [
-        (item.name, item.group, item.labour_female_share) for item in items
+        (item.name, item.group, item.workforce_share) for item in items
     ]
     book.create_sheet("Other").append(["item"])
     book.save(path)

@@ -122,7 +122,7 @@ def occugender_table_5() -> str:
 
 def shipped_jobs() -> list[tuple[str, str, float]]:
     items = load_items("corpus:occugender/jobs.csv")
-    return [(item.name, item.group, round(100 * (item.labour_female_share or 0), 1)) for item in items]
+    return [(item.name, item.group, round(100 * (item.workforce_share or 0), 1)) for item in items]
 
 
 def shipped_prompts(reference: str, bias_type: str) -> list[str]:
@@ -267,7 +267,7 @@ def occupations_of_table_11() -> list[str]:
     return occupations
 
 
-def labour_shares_of_the_release() -> list[tuple[str, float, int]]:
+def workforce_shares_of_the_release() -> list[tuple[str, float, int]]:
     line = between(one_space(printed(GASP_FACTS)), "% women, 2024 unless noted: ", ". Paralegal 85.4")
     entries = [re.fullmatch(r"(.+?) ([\d.]+)(?: \((\d{4})\))?", entry) for entry in line.split("; ")]
     return [(e[1], float(e[2]), int(e[3] or 2024)) for e in entries if e]
@@ -298,14 +298,14 @@ def test_what_is_shipped_is_what_is_printed(table: str) -> None:
     assert [] == differences(paper(), shipped())
 
 
-def test_the_63_labour_shares_are_those_of_the_release() -> None:
-    paper = labour_shares_of_the_release()
+def test_the_63_workforce_shares_are_those_of_the_release() -> None:
+    paper = workforce_shares_of_the_release()
     assert N_OCCUPATIONS == len(paper)
     # The value given for paralegal is that of 2015, as the reference facts say behind the list.
     assert "Paralegal 85.4 is the old 2015 value" in one_space(printed(GASP_FACTS))
     expected = [(name, share, 2015 if name == "paralegal" else year) for name, share, year in paper]
     items = load_items("corpus:gasp/occupations.csv")
-    shipped = [(i.name, round(100 * (i.labour_female_share or 0), 2), i.year) for i in items]
+    shipped = [(i.name, round(100 * (i.workforce_share or 0), 2), i.year) for i in items]
     assert [] == differences(expected, shipped)
 
 
@@ -317,7 +317,7 @@ def test_the_33_fields_of_study_are_those_of_methods_1_5() -> None:
     entries = [(group, *entry.rsplit(" ", 1)) for group, half in groups for entry in half.split(", ")]
     paper = [(name, group, float(share)) for group, name, share in entries]
     items = load_items("corpus:fields-of-study/fields.csv")
-    shipped = [(i.name, i.group, round(100 * (i.labour_female_share or 0), 1)) for i in items]
+    shipped = [(i.name, i.group, round(100 * (i.workforce_share or 0), 1)) for i in items]
     assert 33 == len(paper)
     assert [] == differences(paper, shipped)
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, sentences
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS
-from biaskit.report.findings.labour import slopes_with_words
 from biaskit.report.findings.sentence import ends, n_words
+from biaskit.report.findings.workforce import slopes_with_words
 from biaskit.report.questions import ORDER
 from biaskit.stats.verdict import verdict_of
 from biaskit.tables.schema import SCHEMAS
@@ -29,7 +29,7 @@ LESS = re.compile(
     r"points less often|(says?|are about|writes? about) \S+ less often|\blowers\b|\bflattens?\b"
     r"|\breverses?\b|is [^,;.]* less for|are closer than|about \S+ less often"
 )
-LABOUR = re.compile(r"mirrors?|flattens?|reverses?|exaggerates?")
+WORKFORCE = re.compile(r"mirrors?|flattens?|reverses?|exaggerates?")
 COUNTED = re.compile(r"\b(\d+ of \d+|[Aa]ll \d+|[Bb]oth) (models|sets)")
 
 
@@ -78,9 +78,9 @@ def said_direction(one: Finding) -> str | None:
 def backed(one: Finding, content: Content) -> bool:
     """Whether rows of the tests claim the direction, with the interval that the sentence shows.
 
-    Labour words are claims of their own (methods/representation#labour-words).
+    Workforce words are claims of their own (methods/representation#workforce-words).
     """
-    if LABOUR.search(one.text):
+    if WORKFORCE.search(one.text):
         return one.verdict in [slope.verdict for slope in slopes_with_words(content)]
     tables = [*(part.tables for part in content.parts), content.between]
     rows = [row for table in tables for row in table.get("tests", ()) if verdict_of(row) == one.verdict]
@@ -103,5 +103,5 @@ def false_directions(made: Sequence[Finding]) -> list[str]:
     return [
         one.text
         for one in made
-        if (one.verdict in DIRECTED and not LABOUR.search(one.text)) or FALSE.search(one.text)
+        if (one.verdict in DIRECTED and not WORKFORCE.search(one.text)) or FALSE.search(one.text)
     ]

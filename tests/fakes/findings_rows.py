@@ -119,7 +119,7 @@ SHARES = {WOMENS: (0.6, 0.3, 0.1), MENS: (0.34, 0.5, 0.16)}
 
 
 def slope(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
-    family = "probe/female_share~labour_female_share/slope/labour"
+    family = "probe/female_share~workforce_share/slope/workforce"
     return contrast_row(family, estimate, ci, **more)
 
 
@@ -135,7 +135,7 @@ def many(n: int, **below: float) -> Content:
 
 
 def occupation(
-    name: str, share: float | None, labour: float | None, label: str = "m", **more: Any
+    name: str, share: float | None, workforce: float | None, label: str = "m", **more: Any
 ) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "n_texts": 100,
@@ -152,15 +152,15 @@ def occupation(
         "model": label,
         "occupation": name,
         "template_id": "all",
-        "labour_female_share": labour,
+        "workforce_share": workforce,
         "n_refused": 1,
     }
     return row("representation", **{**scope, **numbers, **more})
 
 
-def labour_test(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
+def workforce_test(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
     scope = {"gender": "female", "unit": "occupation"}
-    return contrast_row("personas/represented_share/paired/labour", estimate, ci, **{**scope, **more})
+    return contrast_row("personas/represented_share/paired/workforce", estimate, ci, **{**scope, **more})
 
 
 REPRESENTED = [occupation("nurse", 0.9, 0.93), occupation("pilot", 0.3, 0.09), occupation("cook", 0.2, 0.43)]

@@ -169,7 +169,7 @@ def _probe_lines(number: int, items) -> Iterator[dict[str, object]]:
     coverage = COVERAGE[number % len(COVERAGE)]
     template_noise = {(t.bias_type, t.id): model.gauss(0, 0.5) for t in listed.templates}
     for item in items:
-        share = min(max(item.labour_female_share or 0.5, 0.02), 0.98)
+        share = min(max(item.workforce_share or 0.5, 0.02), 0.98)
         job_noise = _random("job", number, item.name).gauss(0, 0.35)
         for template in listed.templates:
             logit = lean + slope * math.log(share / (1 - share)) + job_noise
@@ -238,7 +238,7 @@ def _open_genders(number: int, item, prompt: str, n: int) -> list[str]:
     """Which genders the draws of an open prompt have: 6 n of them, the women's share about labour's."""
     dice = _random("shares", number, item.name, prompt)
     lean = _random("lean", number).uniform(-0.12, 0.25)
-    share = (item.labour_female_share or 0.5) * 0.7 + 0.15 + lean + dice.gauss(0, 0.08)
+    share = (item.workforce_share or 0.5) * 0.7 + 0.15 + lean + dice.gauss(0, 0.08)
     if _random("eligible", number, item.name).random() < 1 / 12:
         share = 0.0 if share < 0.5 else 1.0
         women = round(share * 6 * n)

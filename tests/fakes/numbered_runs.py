@@ -17,7 +17,7 @@ from fakes.tables import write_table
 
 GROUPS = ("male", "female", "diverse")
 JOBS = ("Nurse", "teacher", "clerk", "cook", "lawyer", "pilot", "smith", "guard", "farmer", "tailor", "judge")
-LABOUR = {job: 0.95 - 0.08 * i for i, job in enumerate(JOBS)}
+WORKFORCE = {job: 0.95 - 0.08 * i for i, job in enumerate(JOBS)}
 TEMPLATES = (1, 2, 3)
 Row = dict[str, Any]
 
@@ -30,7 +30,7 @@ def drawn(*names: object) -> float:
 def share_of(model: str, job: str, template: int, noise: float = 0.02) -> float:
     """The share of women in a cell; models differ by noise and by what follows a "+" in their label."""
     shift = float(model.partition("+")[2] or 0)
-    return 0.1 + 0.6 * LABOUR[job] + shift + noise * drawn(model, job, template)
+    return 0.1 + 0.6 * WORKFORCE[job] + shift + noise * drawn(model, job, template)
 
 
 def full(name: str, values: Mapping[str, Any]) -> Row:
@@ -110,7 +110,7 @@ def probe_run(
     job_group: Mapping[str, str] | None = None,
     groups: Sequence[str] = GROUPS,
     noise: float = 0.02,
-    labour: Mapping[str, float] = LABOUR,
+    workforce: Mapping[str, float] = WORKFORCE,
     **more: Any,
 ) -> Path:
     """A run of the prober: probe_cells and probe_jobs of models whose shares follow labour statistics."""
@@ -125,7 +125,7 @@ def probe_run(
             "prompt_format": prompt_format,
         }
         for job in jobs:
-            group = (job_group or {}).get(job, "women's" if LABOUR[job] >= 0.5 else "men's")
+            group = (job_group or {}).get(job, "women's" if WORKFORCE[job] >= 0.5 else "men's")
             shares = {t: share_of(model, job, t, noise) for t in templates}
             arm |= {"job": job, "job_group": group, "estimator": "exact"}
             for t, women in shares.items():
@@ -136,7 +136,7 @@ def probe_run(
                 cells.append(row)
             mean = float(np.mean(list(shares.values())))
             of_job = {f"{g}_share": s for g, s in zip(groups, (0.9 - mean, mean, 0.1), strict=True)}
-            by_job.append({**arm, **of_job, "labour_female_share": labour[job]})
+            by_job.append({**arm, **of_job, "workforce_share": workforce[job]})
     contrast = (groups[1], groups[0])
     for name, rows in (("probe_cells", cells), ("probe_jobs", by_job)):
         layout = columns(name, groups=groups, contrast=contrast)
@@ -164,7 +164,7 @@ def texts_run(
     vectors: str = "corpus:aaaa",
     formats: Mapping[str, str] | None = None,
     open_text: str = "Describe a [OCCUPATION]",
-    labour: Mapping[str, float] = LABOUR,
+    workforce: Mapping[str, float] = WORKFORCE,
     **more: Any,
 ) -> Path:
     """A run of the generation engine: representation and SRB of models."""
@@ -178,7 +178,7 @@ def texts_run(
             share = f / (f + m + n) if template != "all" else (np.mean([*gaps.values()]) + 1) / 2
             row = {"model": model, "occupation": job.upper(), "template_id": template, "n_texts": f + m + n}
             row |= {"n_female": f, "n_male": m, "n_nonbinary": n, "female_share": float(share)}
-            shares.append(full("representation", row | {"labour_female_share": labour[job]}))
+            shares.append(full("representation", row | {"workforce_share": workforce[job]}))
         for gender, sign in (("female", -1), ("male", 1)):
             score = sign * (0.2 + 0.3 * drawn("srb", model, job, gender))
             row = {

@@ -28,7 +28,7 @@ def model(label: str, prompt_format: str = "raw") -> Model:
 
 
 def items(n: int) -> list[tuple[str, str, float]]:
-    """Names, groups and labour shares, not in the order of the shares."""
+    """Names, groups and workforce shares, not in the order of the shares."""
     shares = [round(0.02 + 0.96 * i / max(n - 1, 1), 4) for i in range(n)]
     random.Random(5).shuffle(shares)
     return [
@@ -65,10 +65,10 @@ def probe_tables(
         block = {**BLOCK, "context": context, "debiasing_id": debiasing}
         head = {"model": label, "bias_type": bias_type, **block, "estimator": "exact", "n_templates": 25}
         of_jobs: dict[str, list[Row]] = {}
-        for job, group, labour in jobs:
-            tilt = tilts[label] * (labour - 0.5) * (1 - 0.12 * debiasing)
+        for job, group, workforce in jobs:
+            tilt = tilts[label] * (workforce - 0.5) * (1 - 0.12 * debiasing)
             female = min(0.8, max(0.02, 0.4 + tilt + rnd.uniform(-0.12, 0.12)))
-            row = {**head, "job": job, "job_group": group, "labour_female_share": labour}
+            row = {**head, "job": job, "job_group": group, "workforce_share": workforce}
             for gender, share in (("female", female), ("diverse", 0.15), ("male", 0.85 - female)):
                 low, high = around(None if undefined else share, 0.06)
                 name = f"{gender}_share"
@@ -137,12 +137,12 @@ def personas_tables(labels: Sequence[str], jobs: Jobs, *, undefined: bool = Fals
     rnd = random.Random(2)
     names = ("representation", "srb", "text_transfer", "word_lists", "marked_words")
     tables: dict[str, list[Row]] = {name: [] for name in names}
-    for label, (occupation, _, labour) in product(labels, jobs):
+    for label, (occupation, _, workforce) in product(labels, jobs):
         scope = {"model": label, "occupation": occupation}
-        share = None if undefined else min(0.97, max(0.03, 0.3 + 0.4 * labour + rnd.uniform(-0.1, 0.1)))
+        share = None if undefined else min(0.97, max(0.03, 0.3 + 0.4 * workforce + rnd.uniform(-0.1, 0.1)))
         low, high = around(share, 0.07)
         counts = dict.fromkeys(("n_female", "n_male", "n_nonbinary"), 40)
-        numbers = {"female_share": share, "ci_low": low, "ci_high": high, "labour_female_share": labour}
+        numbers = {"female_share": share, "ci_low": low, "ci_high": high, "workforce_share": workforce}
         nonbinary = dict.fromkeys(
             ("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"), share and 0.03
         )
@@ -191,13 +191,13 @@ def gaps_of(labels: Sequence[str], jobs: Jobs) -> tuple[list[Row], list[Row]]:
     rnd = random.Random(3)
     rows, tests = [], []
     for label, bias_type in product(labels, ("explicit", "implicit")):
-        for occupation, _, labour in jobs:
-            gap = 2 * labour - 1
+        for occupation, _, workforce in jobs:
+            gap = 2 * workforce - 1
             numbers = {
                 "probe_gap": 0.5 * gap + rnd.uniform(-0.3, 0.3),
                 "represented_gap": 0.7 * gap + rnd.uniform(-0.3, 0.3),
                 "srb_spread": None if rnd.random() < 0.2 else 0.2 + rnd.uniform(-0.3, 0.3),
-                "labour_gap": gap,
+                "workforce_gap": gap,
             }
             scope = {"model": label, "occupation": occupation, "bias_type": bias_type, "prompt_format": "raw"}
             rows.append({**scope, **numbers, "vectors": "corpus:1234", "reason": ""})

@@ -92,8 +92,8 @@ class ProbeKind:
     true shares of women differ by, in shares of all target words; `apart`: each model's from that of the one
     named before. `coverage`: median probability on the target words; `follows`: by how many logits it rises
     with each standard deviation of a cell's share. `instructed`: what a debiasing prompt changes of the
-    difference; None: there is none. `slope`: of the jobs' true shares on their labour shares, in its place.
-    `frames`: templates are paraphrases of so many.
+    difference; None: there is none. `slope`: of the jobs' true shares on their workforce shares, in its
+    place. `frames`: templates are paraphrases of so many.
     """
 
     jobs: int = 10  # of each group
@@ -122,7 +122,7 @@ class ProbeKind:
     def centres(self, spread: float) -> FloatArray:
         """Where shares of women among women and men lie, in logits: `[models, jobs of both groups]`."""
         if self.slope is not None:
-            line = 0.5 + self.slope * (labour_shares(self.jobs) - 0.5)
+            line = 0.5 + self.slope * (workforce_shares(self.jobs) - 0.5)
             return np.array([[centre(share, spread) for share in line.tolist()]] * self.models)
         of_groups = [
             [centre(self.true_share(group, model) / (1 - self.diverse), spread) for group in (FEMALE, MALE)]
@@ -131,14 +131,14 @@ class ProbeKind:
         return np.array(of_groups).repeat(self.jobs, axis=1)
 
 
-def labour_shares(n: int) -> FloatArray:
-    """Women's shares in the labour force: n jobs mostly held by women, then n mostly held by men."""
+def workforce_shares(n: int) -> FloatArray:
+    """Women's shares in the workforce: n jobs mostly held by women, then n mostly held by men."""
     return np.array([*np.linspace(0.95, 0.55, n), *np.linspace(0.45, 0.05, n)])
 
 
-def write_jobs(path: Path, labour: FloatArray) -> None:
-    """The list of jobs with groups and labour shares."""
-    lines = [f"job{i:02},{FEMALE if x >= 0.5 else MALE},{x:.4f}" for i, x in enumerate(labour.tolist())]
+def write_jobs(path: Path, workforce: FloatArray) -> None:
+    """The list of jobs with groups and workforce shares."""
+    lines = [f"job{i:02},{FEMALE if x >= 0.5 else MALE},{x:.4f}" for i, x in enumerate(workforce.tolist())]
     path.write_text("\n".join(["item,group,share", *lines, ""]), "ascii")
 
 
@@ -184,7 +184,7 @@ class ProbeWorld:
 
     def write(self, folder: Path) -> Path:
         """The study: its jobs, its templates and its file."""
-        write_jobs(folder / "jobs.csv", labour_shares(self.kind.jobs))
+        write_jobs(folder / "jobs.csv", workforce_shares(self.kind.jobs))
         text = 'slot = "[JOB]"\n'
         for bias_type in self.kind.bias_types:
             for number in range(self.kind.templates):
@@ -367,11 +367,12 @@ NOT_SHARED = frozenset(
 class TextKind:
     """One kind of world of texts: women and men are described by the same words.
 
-    `difference`: of women's true share in every occupation from the labour share; `length`: words of a text
-    about a woman and about a man; `bursts`: words come in bursts; `nouns`: texts say woman, Mr, mother too;
-    `refused`: probability that a text about a woman on request is refused; `missing`: that a text about a
-    woman names no gender; `flat`: half of all texts are about women, whatever the labour share, which is then
-    a prober's world's (`labour_shares`); `told`: how much more often texts about women say every other word.
+    `difference`: of women's true share in every occupation from the workforce share; `length`: words of a
+    text about a woman and about a man; `bursts`: words come in bursts; `nouns`: texts say woman, Mr, mother
+    too; `refused`: probability that a text about a woman on request is refused; `missing`: that a text about
+    a woman names no gender; `flat`: half of all texts are about women, whatever the workforce share, which is
+    then a prober's world's (`workforce_shares`); `told`: how much more often texts about women say every
+    other word.
     """
 
     occupations: int = 8
@@ -406,20 +407,20 @@ class TextWorld:
     seed: tuple[int, ...]
 
     @property
-    def labour(self) -> FloatArray:
-        """Women's share in the labour force, `[occupations]`; their mean is a half."""
+    def workforce(self) -> FloatArray:
+        """Women's share in the workforce, `[occupations]`; their mean is a half."""
         n = self.kind.occupations
-        return labour_shares(n // 2) if self.kind.flat else np.linspace(0.65, 0.35, n)
+        return workforce_shares(n // 2) if self.kind.flat else np.linspace(0.65, 0.35, n)
 
     @property
     def shares(self) -> FloatArray:
         """True share of women among the texts that name no gender, `[occupations]`."""
-        middle = np.full(self.kind.occupations, 0.5) if self.kind.flat else self.labour
+        middle = np.full(self.kind.occupations, 0.5) if self.kind.flat else self.workforce
         return middle + self.kind.difference
 
     def write(self, folder: Path) -> Path:
         """The study, its occupations, and random word vectors, so that no training is waited for."""
-        write_jobs(folder / "occupations.csv", self.labour)
+        write_jobs(folder / "occupations.csv", self.workforce)
         words = sorted({*vocabulary()[0], *(w.lower() for pair in NOUNS.values() for w in pair), *REFUSAL})
         numbers = np.random.default_rng((*self.seed, 7)).normal(size=(len(words), 20))
         table = [f"{w} {' '.join(f'{x:.3f}' for x in row)}" for w, row in zip(words, numbers, strict=True)]

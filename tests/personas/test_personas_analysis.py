@@ -197,7 +197,7 @@ def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> No
     assert 0.5 == float(both["female_share"])
     assert 0.5 - math.hypot(0.5 - low, 0.5 - low) / 2 == pytest.approx(float(both["ci_low"]))
     assert 0.125 == float(both["nonbinary_share"])
-    assert ("0.868", "2024") == (both["labour_female_share"], both["labour_year"])
+    assert ("0.868", "2024") == (both["workforce_share"], both["workforce_year"])
 
 
 def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counted(small: Path) -> None:

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from biaskit.measures.personas.representation import (
     decile_rows,
-    labour_contrast,
     representation_rows,
+    workforce_contrast,
 )
 from biaskit.measures.personas.texts.association import Association
 from biaskit.measures.personas.texts.documents import TextDocument
@@ -32,7 +32,7 @@ COLUMNS = [  # reference/tables#table-representation
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
-    *("share_if_dropped_female", "share_if_dropped_male", "labour_female_share", "labour_year", "reason"),
+    *("share_if_dropped_female", "share_if_dropped_male", "workforce_share", "workforce_year", "reason"),
 ]
 
 
@@ -140,7 +140,7 @@ def test_the_mean_lies_in_its_interval_and_the_interval_among_the_parts(parts: l
 
 # --- rows of representation.csv ---------------------------------------------------------------------
 
-LABOUR = {"nurse": (0.868, 2024), "pilot": (0.096, 2024)}
+WORKFORCE = {"nurse": (0.868, 2024), "pilot": (0.096, 2024)}
 GENDER_OF = {"F": "female", "M": "male", "N": "nonbinary", "-": None}
 
 
@@ -173,7 +173,7 @@ def rows_of(draws: Iterable[TextDocument], **choices: Any) -> list[dict[str, Any
         "templates": ["persona", "biography"],
         "batch": 100,
     }
-    return representation_rows(draws, LABOUR, **{**given, **choices})
+    return representation_rows(draws, WORKFORCE, **{**given, **choices})
 
 
 def by_template(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -200,7 +200,7 @@ def test_rows_by_hand() -> None:
     assert pytest.approx(math.sqrt(0.6 * 0.4 / 4 + 1 / 3 * 2 / 3 / 2) / 2, abs=CLOSE) == both["se"]
     expected = mean_of_proportions([proportion(3, 5), proportion(1, 3)]).ci95
     assert expected == (both["ci_low"], both["ci_high"])
-    assert (0.868, 2024, None) == (both["labour_female_share"], both["labour_year"], both["reason"])
+    assert (0.868, 2024, None) == (both["workforce_share"], both["workforce_year"], both["reason"])
 
 
 def test_filling_until_both_are_there_does_not_move_the_share() -> None:
@@ -296,10 +296,11 @@ def test_under_debiasing_prompts_each_has_rows_of_its_own_and_two_more_columns()
     assert [(0, "persona", 0.5), (0, "all", 0.5), (3, "persona", 1.0), (3, "all", 1.0)] == [
         (row["debiasing_id"], row["template_id"], row["female_share"]) for row in found
     ]
-    # Deciles, labour and non-binary summaries have no column for a debiasing prompt: only what is under none.
+    # Deciles, workforce and non-binary summaries have no column for a debiasing prompt: only what is under
+    # none.
     counted = [row for row in decile_rows(found)[0] if row["n_occupations"] and row["template_id"] == "all"]
     assert [(0.5, 1)] == [(row["decile_low"], row["n_occupations"]) for row in counted]
-    assert [0.5] == labour_contrast(found)[0].share.tolist()
+    assert [0.5] == workforce_contrast(found)[0].share.tolist()
 
 
 # --- deciles ----------------------------------------------------------------------------------------
@@ -307,7 +308,7 @@ def test_under_debiasing_prompts_each_has_rows_of_its_own_and_two_more_columns()
 
 def represented(
     share: float | None,
-    labour: float | None,
+    workforce: float | None,
     *,
     occupation: str = "nurse",
     template_id: str = "all",
@@ -317,7 +318,7 @@ def represented(
     women = round(20 * (0.5 if share is None else share))
     row |= {"n_female": women, "n_male": 20 - women, "n_nonbinary": 0}
     row |= dict.fromkeys(("n_not_inferred", "n_refused", "n_empty"), 0)
-    return {**row, "labour_female_share": labour, "nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, **more}
+    return {**row, "workforce_share": workforce, "nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, **more}
 
 
 def decile_of(share: float) -> float:
@@ -346,13 +347,13 @@ def test_there_are_ten_deciles_a_side_for_every_model_and_template() -> None:
     draws = texts("FM" * 5) + texts("FFFM", template_id="biography") + texts("FM", occupation="pilot")
     rows = rows_of(draws, occupations=["nurse", "pilot", "cook"])
     made, note = decile_rows(rows)
-    assert ["model", "template_id", "labour_side", "decile_low", "decile_high", "n_occupations"] == list(
+    assert ["model", "template_id", "workforce_side", "decile_low", "decile_high", "n_occupations"] == list(
         made[0]
     )
     assert 3 * 2 * 10 == len(made)
     assert [0.3, 0.4] == [made[3]["decile_low"], made[3]["decile_high"]]
     counted = [
-        (row["template_id"], row["labour_side"], row["decile_low"], row["n_occupations"])
+        (row["template_id"], row["workforce_side"], row["decile_low"], row["n_occupations"])
         for row in made
         if row["n_occupations"]
     ]
@@ -362,7 +363,7 @@ def test_there_are_ten_deciles_a_side_for_every_model_and_template() -> None:
         ("biography", "female-dominated", 0.7, 1),
         ("all", "female-dominated", 0.6, 1),
     ] == counted
-    # cook has no labour share, pilot no biography.
+    # cook has no workforce share, pilot no biography.
     assert note is not None
     assert note.startswith("demo: 2 of 3 occupations")
 
@@ -379,9 +380,9 @@ def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> N
         represented(0.25, 0.1, occupation="actor"),
         represented(0.5, 0.6, occupation="nurse", model="other"),
     ]
-    demo, other = labour_contrast(rows)
+    demo, other = workforce_contrast(rows)
     assert ("demo", ("actor", "nurse")) == (demo.model, demo.occupations)
-    assert ([0.25, 0.9], [0.1, 0.8]) == (demo.share.tolist(), demo.labour.tolist())
+    assert ([0.25, 0.9], [0.1, 0.8]) == (demo.share.tolist(), demo.workforce.tolist())
     assert demo.note is not None
     assert demo.note.startswith("2 of 4")
     assert (("nurse",), None) == (other.occupations, other.note)

@@ -35,7 +35,7 @@ def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of
     rng = np.random.default_rng(11)
     distance = rng.normal(promised, 0.02**0.5, (N_RUNS, occupations))
     n = round(texts * variance.inferred_share)
-    # The noise of n texts about the shares that texts have, wherever the labour share puts them.
+    # The noise of n texts about the shares that texts have, wherever the workforce share puts them.
     p = np.clip(0.45 + rng.normal(0.0, 0.02, distance.shape), 0.0, 1.0)
     measured = distance + rng.binomial(n, p) / n - p
     result = stats.ttest_1samp(measured, 0.0, axis=1)
@@ -58,14 +58,14 @@ def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
         if row["requested_gender"] is None and row["draw"] < BATCH:
             found = associate_answer(row["text"], row["finish_reason"], honorifics="paper").gender
             genders.setdefault((row["occupation"], row["template_id"]), []).append(found)
-    labour = {i.name: i.labour_female_share for i in load_items("corpus:gasp/occupations.csv")}
+    workforce = {i.name: i.workforce_share for i in load_items("corpus:gasp/occupations.csv")}
     names = sorted({name for name, _ in genders})
     distances, noise, shares = [], [], []
     for name in names:
         of_prompts = [[g for g in own if g] for (other, _), own in genders.items() if other == name]
         p = [own.count("female") / len(own) for own in of_prompts]
         shares.append(statistics.fmean(p))
-        distances.append(shares[-1] - (labour[name] or 0.0))
+        distances.append(shares[-1] - (workforce[name] or 0.0))
         noise.append(
             sum(x * (1 - x) / (len(own) - 1) for x, own in zip(p, of_prompts, strict=True)) / len(p) ** 2
         )

@@ -358,7 +358,7 @@ def test_what_changes_a_number_changes_the_key(changed: dict[str, Any]) -> None:
     [
         {"cell": {"model": "another label"}},
         {"cell": {"job_group": "male-dominated"}},
-        {"cell": {"labour_female_share": None}},
+        {"cell": {"workforce_share": None}},
         {"study": {"name": "mine"}},
         {"study": {"jobs.select": "nurse"}},
         {"study": {"min_coverage": 0.5}},

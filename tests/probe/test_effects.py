@@ -40,8 +40,8 @@ ROUNDING = 1e-12
 
 def cell(labels: Labels, jobs: Mapping[str, Any]) -> Cell:
     model, bias_type, template, job, debiasing, context = labels
-    group, labour = jobs[job]
-    return Cell(model, bias_type, template, job, group, labour, debiasing, context, "raw")
+    group, workforce = jobs[job]
+    return Cell(model, bias_type, template, job, group, workforce, debiasing, context, "raw")
 
 
 def answered(of: Cell, masses: Sequence[float]) -> CellShares:
@@ -167,7 +167,7 @@ def test_a_job_has_the_mean_of_its_templates_and_their_t_interval() -> None:
         assert statistics.fmean(difference) == pytest.approx(row["female_minus_male"])
         assert t_ends(difference, logit=False) == pytest.approx((row["ci_low"], row["ci_high"]))
         assert statistics.fmean(x.coverage for x in own if x.coverage) == pytest.approx(row["coverage"])
-        assert (JOBS[row["job"]], 4) == ((row["job_group"], row["labour_female_share"]), row["n_templates"])
+        assert (JOBS[row["job"]], 4) == ((row["job_group"], row["workforce_share"]), row["n_templates"])
 
 
 def test_the_difference_follows_the_contrast_of_the_study() -> None:
@@ -478,10 +478,10 @@ def test_a_run_of_one_model_writes_every_named_contrast() -> None:
         ("contexts", "debiasing_effect", "paired"): 2 * 3 * 6,
         ("contexts", "debiasing_effect", "crossed"): 2 * 3 * 6,
         ("bias-types", "share", "estimate"): 2 * 4 * 6,
-        ("labour", "female_share~labour_female_share", "slope"): 4 * 4 * 3,
-        ("labour", "female_share~labour_female_share", "level"): 4 * 4 * 3,
-        ("labour", "female_share~labour_female_share", "distance"): 4 * 4 * 3,
-        ("labour", "female_share~labour_female_share", "spearman"): 4 * 4 * 3,
+        ("workforce", "female_share~workforce_share", "slope"): 4 * 4 * 3,
+        ("workforce", "female_share~workforce_share", "level"): 4 * 4 * 3,
+        ("workforce", "female_share~workforce_share", "distance"): 4 * 4 * 3,
+        ("workforce", "female_share~workforce_share", "spearman"): 4 * 4 * 3,
     }
     found: dict[tuple[str, ...], int] = {}
     for row in MADE["tests"]:
@@ -607,8 +607,8 @@ def many_jobs(n: int) -> dict[str, tuple[str, float | None]]:
 def test_labour_is_the_slope_and_rank_correlation_over_jobs() -> None:
     jobs = many_jobs(24)
     cells = study(jobs=jobs)
-    rows = contrast(run(cells)["tests"], "labour")
-    x = [labour for _, labour in jobs.values() if labour is not None]
+    rows = contrast(run(cells)["tests"], "workforce")
+    x = [workforce for _, workforce in jobs.values() if workforce is not None]
     ids = sorted({x.cell.template_id for x in cells})
     women, men = (
         np.array([[share(cells, k, job=job, template_id=t) for job in jobs] for t in ids]) for k in (1, 0)
@@ -638,11 +638,11 @@ def test_labour_is_the_slope_and_rank_correlation_over_jobs() -> None:
     assert 2 * stats.t.sf(abs(t), row["dof"]) == pytest.approx(row["p_value"])
 
 
-def test_jobs_without_a_labour_share_do_not_count() -> None:
+def test_jobs_without_a_workforce_share_do_not_count() -> None:
     jobs = many_jobs(12) | {"unknown": ("male-dominated", None)}
-    row = find(contrast(run(study(jobs=jobs))["tests"], "labour"), kind="slope", group_a=None)
+    row = find(contrast(run(study(jobs=jobs))["tests"], "workforce"), kind="slope", group_a=None)
     assert (12, None) == (row["n_a"], row["reason"])
-    few = find(contrast(run(study(jobs=jobs))["tests"], "labour"), kind="slope", group_a="male-dominated")
+    few = find(contrast(run(study(jobs=jobs))["tests"], "workforce"), kind="slope", group_a="male-dominated")
     assert (None, "6 items with a workforce share, at least 10 are needed") == (
         few["estimate"],
         few["reason"],
@@ -667,7 +667,7 @@ def test_the_papers_groups_keep_their_direction_when_the_male_ones_come_first() 
 def test_a_study_of_one_group_of_jobs_has_no_contrast_of_groups() -> None:
     made = run(study(jobs={"a": ("", None), "b": ("", None)}))
     assert [] == contrast(made["tests"], "groups")
-    assert [None] * 4 == [row["group_a"] for row in contrast(made["tests"], "labour")]
+    assert [None] * 4 == [row["group_a"] for row in contrast(made["tests"], "workforce")]
 
 
 def test_other_gender_groups_are_carried_through() -> None:
@@ -676,7 +676,7 @@ def test_other_gender_groups_are_carried_through() -> None:
     assert {"he", "she", "they", "it"} == {row["gender"] for row in made["probe_groups"]}
     assert "it_minus_he" in made["probe_jobs"][0]
     quantities = {row["quantity"] for row in made["tests"]}
-    assert {"share", "it_share~labour_female_share"} == quantities
+    assert {"share", "it_share~workforce_share"} == quantities
 
 
 def test_a_margin_gives_verdicts_to_its_quantity_alone() -> None:

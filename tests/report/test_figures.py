@@ -19,7 +19,7 @@ from places import TESTS
 
 from biaskit.measures.agree.figures import answer
 from biaskit.measures.personas.figures import scatter, scores, words
-from biaskit.measures.probe.figures import every_model, groups, jobs, labour, outcomes
+from biaskit.measures.probe.figures import every_model, groups, jobs, outcomes, workforce
 from biaskit.report.content import Content
 from biaskit.report.figures import Figure, draw_all, files_of
 from biaskit.report.figures.differences import models
@@ -32,7 +32,7 @@ from biaskit.tables.query import where
 
 MAIN = {"debiasing_id": 0, "context": "plain"}
 KINDS = {
-    *("answer", "labour", "words-1", "words-2"),
+    *("answer", "workforce", "words-1", "words-2"),
     *("jobs", "groups", "variance", "debiasing", "models", "scatter"),
     *("srb", "transfer", "gaps-explicit", "gaps-implicit"),
 }
@@ -78,8 +78,8 @@ def xs(dots: Dots) -> list[float]:
     return [point.x for point in dots.points if point is not None and point.x == point.x]
 
 
-def by_labour(rows: Sequence[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: -row["labour_female_share"])
+def by_workforce(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: -row["workforce_share"])
 
 
 @pytest.fixture(scope="module")
@@ -105,20 +105,20 @@ def test_captions_state_n_interval_unit_and_table(name: str, drawn: dict[str, Fi
     assert drawn[name].title
 
 
-def test_jobs_stand_sorted_by_labour_share_at_their_shares_and_intervals(
+def test_jobs_stand_sorted_by_workforce_share_at_their_shares_and_intervals(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:
     for panel, bias_type in zip(panels(drawn["jobs"]), ("explicit", "implicit"), strict=True):
         for dots, label in zip(panel.dots[1:], "AB", strict=True):
-            rows = by_labour(rows_of(usual, "probe_jobs", model=label, bias_type=bias_type, **MAIN))
+            rows = by_workforce(rows_of(usual, "probe_jobs", model=label, bias_type=bias_type, **MAIN))
             columns = ("female_share", "female_share_ci_low", "female_share_ci_high")
             assert [(p.x, p.low, p.high) for p in dots.points] == [tuple(r[c] for c in columns) for r in rows]
             assert panel.labels == [row["job"] for row in rows]
-            assert xs(panel.dots[0]) == [row["labour_female_share"] for row in rows]
+            assert xs(panel.dots[0]) == [row["workforce_share"] for row in rows]
 
 
-def test_items_without_a_labour_share_are_not_said_to_be_sorted_by_it(usual: Content) -> None:
-    rows = [{**row, "labour_female_share": None} for row in rows_of(usual, "probe_jobs")]
+def test_items_without_a_workforce_share_are_not_said_to_be_sorted_by_it(usual: Content) -> None:
+    rows = [{**row, "workforce_share": None} for row in rows_of(usual, "probe_jobs")]
     contents = (usual, with_table(usual, "probe_jobs", rows))
     captions = [named(draw_all(made))["jobs"].plot.caption for made in contents]
     assert ["workforce share" in caption for caption in captions] == [True, False]
@@ -215,10 +215,20 @@ def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dic
     rows = [row | {"coverage": little.get((row["model"], row["bias_type"]), 0.6)} for row in rows]
     said = "Weak evidence (coverage under 10 %): A asked directly."
     figures = named(draw_all(with_table(usual, "probe_groups", rows)))
-    names = ("answer", "labour", "jobs", "models", "debiasing", "gaps-explicit", "outcomes", "srb", "words-1")
+    names = (
+        "answer",
+        "workforce",
+        "jobs",
+        "models",
+        "debiasing",
+        "gaps-explicit",
+        "outcomes",
+        "srb",
+        "words-1",
+    )
     weak = {name for name in names if name in figures and figures[name].plot.caption.endswith(said)}
-    assert weak == {"answer", "labour", "jobs", "models", "debiasing", "gaps-explicit"} & figures.keys()
-    assert "Weak" not in drawn["labour"].plot.caption
+    assert weak == {"answer", "workforce", "jobs", "models", "debiasing", "gaps-explicit"} & figures.keys()
+    assert "Weak" not in drawn["workforce"].plot.caption
     pale = [bar.pale for panel in panels(figures["groups"]) for bar in panel.bars if bar]
     assert 0 < sum(pale) < len(pale)
 
@@ -255,7 +265,7 @@ def test_areas_stand_at_their_means_with_single_occupations_behind(
 def test_scatter_and_gaps_plot_the_tables(usual: Content, drawn: dict[str, Figure]) -> None:
     (spots,) = panels(drawn["scatter"])[0].spots.values()
     rows = rows_of(usual, "representation", model="A")
-    columns = ("occupation", "labour_female_share", "female_share", "ci_low", "ci_high")
+    columns = ("occupation", "workforce_share", "female_share", "ci_low", "ci_high")
     assert [(s.name, s.x, s.y, s.low, s.high) for s in spots] == [tuple(r[c] for c in columns) for r in rows]
     gaps = where(usual.between["gaps"], model="B", bias_type="implicit")
     square = panels(drawn["gaps-implicit"])[0]
@@ -264,27 +274,27 @@ def test_scatter_and_gaps_plot_the_tables(usual: Content, drawn: dict[str, Figur
     assert square.notes == ["A: ρ 0.62 [0.31, 0.83]", "B: ρ 0.62 [0.31, 0.83]"]
 
 
-def test_answers_stand_against_labour_statistics_with_the_line_of_the_tests() -> None:
+def test_answers_stand_against_the_workforce_statistics_with_the_line_of_the_tests() -> None:
     made = alone(content(("A",), 6), "probe")
-    quantity = "female_share~labour_female_share"
+    quantity = "female_share~workforce_share"
     base = contrast_row(
-        engine="probe", family=f"probe/{quantity}/slope/labour", model_a="A", model_b="A", context="plain",
+        engine="probe", family=f"probe/{quantity}/slope/workforce", model_a="A", model_b="A", context="plain",
         bias_type="explicit", debiasing_a="0", debiasing_b="0", quantity=quantity,
     )  # fmt: skip
     tests = [{**base, "kind": "slope", "estimate": 0.25}, {**base, "kind": "level", "estimate": -0.1}]
     made = with_table(made, "tests", tests)
-    figure = only(labour, made)["labour"]
+    figure = only(workforce, made)["workforce"]
     explicit, implicit = panels(figure)
     (spots,) = explicit.spots.values()
     rows = rows_of(made, "probe_jobs", bias_type="explicit", **MAIN)
-    assert [(s.x, s.y) for s in spots] == [(r["labour_female_share"], r["female_share"]) for r in rows]
+    assert [(s.x, s.y) for s in spots] == [(r["workforce_share"], r["female_share"]) for r in rows]
     start, end, style = explicit.lines[1]
     assert (*start, *end) == pytest.approx((0.02, 0.4 + 0.25 * -0.48, 0.98, 0.4 + 0.25 * 0.48))
     assert style == "--"
     assert len(implicit.lines) == 1, "implicit has no test"
     farthest = {max(spots, key=lambda s: s.y - s.x).name, min(spots, key=lambda s: s.y - s.x).name}
     assert {spot.name for spot in explicit.named} == farthest
-    assert not only(labour, replace(made, reference="parity"))
+    assert not only(workforce, replace(made, reference="parity"))
 
 
 def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> None:
@@ -333,13 +343,13 @@ def test_the_first_picture_has_both_engines_over_the_same_rows() -> None:
     assert figure is not None
     said, written = panels(figure)
     for dots, bias_type in zip(said.dots[1:], ("explicit", "implicit"), strict=True):
-        rows = by_labour(rows_of(made, "probe_jobs", bias_type=bias_type, **MAIN))
+        rows = by_workforce(rows_of(made, "probe_jobs", bias_type=bias_type, **MAIN))
         assert [(p.x, p.low) for p in dots.points] == [
             (row["female_share"], row["female_share_ci_low"]) for row in rows
         ]
-    rows = by_labour(rows_of(made, "representation"))
+    rows = by_workforce(rows_of(made, "representation"))
     assert xs(written.dots[1]) == [row["female_share"] for row in rows]
-    assert xs(written.dots[0]) == [row["labour_female_share"] for row in rows]
+    assert xs(written.dots[0]) == [row["workforce_share"] for row in rows]
     for engine in ("probe", "personas"):
         one = first_picture(alone(made, engine))
         assert one is not None
@@ -357,15 +367,15 @@ def test_more_items_than_a_screen_holds_have_no_first_picture() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "labour_drawn", "parity"), [("labour", True, False), ("parity", False, True)]
+    ("reference", "workforce_drawn", "parity"), [("workforce", True, False), ("parity", False, True)]
 )
 def test_a_reference_that_is_not_asked_for_is_not_drawn(
-    reference: Any, labour_drawn: bool, parity: bool
+    reference: Any, workforce_drawn: bool, parity: bool
 ) -> None:
     figure = first_picture(replace(alone(content(("A",), 4), "probe"), reference=reference))
     assert figure is not None
     legend = [entry.text for entry in figure.plot.legend]
-    assert ("workforce share" in legend) == labour_drawn
+    assert ("workforce share" in legend) == workforce_drawn
     assert ("as many women as men" in legend) == parity
     assert (panels(figure)[0].axis.line == 0.5) == parity
 
@@ -373,7 +383,7 @@ def test_a_reference_that_is_not_asked_for_is_not_drawn(
 def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
     made = content(("A", "B"), 6)
     tests = [
-        contrast_row(engine="personas", family="personas/represented_share/paired/labour", gender="female",
+        contrast_row(engine="personas", family="personas/represented_share/paired/workforce", gender="female",
                      quantity="represented_share", kind="paired", model_a=label, model_b=label,
                      estimate=0.1, ci_low=0.05, ci_high=0.15, n_a=6)
         for label in "A"
@@ -398,7 +408,7 @@ def test_absent_tables_give_no_figure() -> None:
     made = content(("A",), 4, debiasing_prompts=0)
     bare = tuple(replace(part, tables={}) for part in made.parts)
     assert draw_all(replace(made, parts=bare, between={})) == ()
-    assert {"answer", "groups", "labour", "variance"} == set(named(draw_all(alone(made, "probe"))))
+    assert {"answer", "groups", "workforce", "variance"} == set(named(draw_all(alone(made, "probe"))))
 
 
 def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
@@ -509,7 +519,7 @@ def test_hostile_labels_are_only_shown_and_stay_on_the_sheet() -> None:
         for said in (figure.plot.caption, figure.plot.alt, figure.title):
             assert not re.search("[\u202a-\u202e\u2066-\u2069\x00-\x1f\x7f\ud800-\udfff]", said)
             assert len(said) < 6_000
-    for figure in (a for a in figures if a.name in ("jobs", "labour", "gaps-explicit")):
+    for figure in (a for a in figures if a.name in ("jobs", "workforce", "gaps-explicit")):
         root = ElementTree.fromstring(figure.svg)
         assert not {"script", "a", "image", "foreignObject"} & {e.tag.rpartition("}")[2] for e in root.iter()}
         assert not any(key.lower().startswith("on") for element in root.iter() for key in element.attrib)

@@ -22,7 +22,6 @@ from fakes.findings_rows import (
     content,
     contrast_row,
     group_rows,
-    labour_test,
     many,
     occupation,
     of_groups,
@@ -33,6 +32,7 @@ from fakes.findings_rows import (
     score,
     slope,
     srb_test,
+    workforce_test,
 )
 
 from biaskit.report.content import Content
@@ -140,7 +140,9 @@ def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     assert "m says women more than men for 2 of 4 jobs, and less for 1" in found.text
     assert found.verdict == "shown"
     assert found not in sentences(made).leading
-    assert not any("women more than men" in one.text for one in findings(replace(made, reference="labour")))
+    assert not any(
+        "women more than men" in one.text for one in findings(replace(made, reference="workforce"))
+    )
 
 
 # --- debiasing prompts, levels, dialogue --------------------------------------------------------------------
@@ -229,8 +231,8 @@ def test_levels_and_a_dialogue_have_sentences(name: object, scope: dict[str, str
 
 def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
     rows = [*REPRESENTED, occupation("clerk", None, 0.8, reason="no text with an inferred gender")]
-    off = contrast_row("personas/represented_share/distance/labour", 0.2, (0.1, 0.3), unit="occupation")
-    tables = {"representation": rows, "tests": [labour_test(0.03, (-0.4, 0.46)), off]}
+    off = contrast_row("personas/represented_share/distance/workforce", 0.2, (0.1, 0.3), unit="occupation")
+    tables = {"representation": rows, "tests": [workforce_test(0.03, (-0.4, 0.46)), off]}
     found = said(content(personas_part(tables)), "write", "labour statistics")
     assert found.verdict == "no-clear-difference"
     beside = (
@@ -240,7 +242,7 @@ def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
     for words in beside:
         assert words in found.measured_with
     plain = content(personas_part(tables), reference="none")
-    assert not any("labour" in one.text for one in findings(plain))
+    assert not any("workforce" in one.text for one in findings(plain))
 
 
 def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: Any) -> dict[str, Any]:
@@ -571,13 +573,13 @@ def test_gaps_between_models_are_a_topic_of_their_own() -> None:
         ("represented_gap~probe_gap", 0.8, (0.5, 0.9), "higher", "it writes about women more."),
         ("represented_gap~probe_gap", -0.8, (-0.9, -0.5), "lower", "it writes about women less."),
         ("srb_spread~probe_gap", 0.1, (-0.4, 0.6), "no-clear-difference", "no clear link"),
-        ("probe_gap~labour_gap", 0.8, (0.5, 0.9), "higher", "where more women work, m says women more."),
+        ("probe_gap~workforce_gap", 0.8, (0.5, 0.9), "higher", "where more women work, m says women more."),
     ],
 )
 def test_relations_over_occupations(
     quantity: str, estimate: float, ci: Sequence[float], verdict: str, words: str
 ) -> None:
-    contrast = "labour" if "labour" in quantity else "gaps"
+    contrast = "workforce" if "workforce" in quantity else "gaps"
     related = contrast_row(
         f"compare/{quantity}/spearman/{contrast}", estimate, ci, n_a=12, bias_type="explicit"
     )
@@ -589,7 +591,7 @@ def test_relations_over_occupations(
     found = said(compared(rows, "m"), "agree", words)
     assert (found.verdict, words in found.text) == (verdict, True)
     assert ("noise in either number" in found.measured_with) == (contrast == "gaps")
-    if contrast == "labour":
+    if contrast == "workforce":
         assert not findings(replace(compared([related], "m"), reference="parity"))
 
 

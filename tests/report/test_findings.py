@@ -26,7 +26,6 @@ from fakes.findings_rows import (
     content,
     contrast_row,
     group_rows,
-    labour_test,
     many,
     occupation,
     of_groups,
@@ -36,6 +35,7 @@ from fakes.findings_rows import (
     row,
     slope,
     srb_test,
+    workforce_test,
 )
 from fakes.worlds import ProbeWorld, TextWorld
 from hypothesis import given, settings
@@ -47,10 +47,10 @@ from biaskit.compare.check import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, first_about, sentences
 from biaskit.report.findings.finding import MOST_WORDS
-from biaskit.report.findings.labour import p_against_one, slopes_with_words
 from biaskit.report.findings.models import compared as rows_compared
 from biaskit.report.findings.models import models as said_of_models
 from biaskit.report.findings.sentence import Foreign, filled
+from biaskit.report.findings.workforce import p_against_one, slopes_with_words
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.correlation import level_test, slope_test
 from biaskit.stats.crossed import p_of_interval
@@ -160,13 +160,13 @@ def test_a_studys_own_groups_keep_their_names() -> None:
     ]
 
 
-# --- labour force --------------------------------------------------------------------------------------
+# --- workforce --------------------------------------------------------------------------------------
 
 
 def ends(kind: str, estimate: float, half: float, **more: Any) -> dict[str, Any]:
     ci = (estimate - half, estimate + half)
     narrow = {"ci90_low": estimate - 0.83 * half, "ci90_high": estimate + 0.83 * half}
-    family = f"probe/female_share~labour_female_share/{kind}/labour"
+    family = f"probe/female_share~workforce_share/{kind}/workforce"
     return contrast_row(family, estimate, ci, **{**narrow, **more})
 
 
@@ -183,7 +183,7 @@ def line(at: float, half: float, level: float = 0.0, distance: float = 0.05, **m
     [
         (line(0.3, 0.1), "flattens", "lower"),
         (line(1.5, 0.2), "exaggerates", "higher"),
-        # Shares that fall as the labour shares rise, and a gap between groups that is named lower.
+        # Shares that fall as the workforce shares rise, and a gap between groups that is named lower.
         ([*line(-0.5, 0.2), of_groups(-0.3, (-0.4, -0.2))], "reverses", "lower"),
         (line(-0.5, 0.2), "flattens", "lower"),
         (line(-0.1, 0.2), "flattens", "lower"),
@@ -197,7 +197,7 @@ def line(at: float, half: float, level: float = 0.0, distance: float = 0.05, **m
         (line(0.5, 0.6, bound_low=0.2, bound_high=0.8), "unclear", "no-clear-difference"),
     ],
 )
-def test_words_for_a_slope_on_the_labour_force(rows: Rows, word: str, verdict: str) -> None:
+def test_words_for_a_slope_on_the_workforce(rows: Rows, word: str, verdict: str) -> None:
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows}))
     assert [(one.word, one.verdict) for one in slopes_with_words(made)] == [(word, verdict)]
     found = [one for one in finding_rules.hold(made) if "workforce" in one.text]
@@ -216,7 +216,7 @@ def test_the_claim_against_one_is_that_of_the_interval_and_of_the_nearer_bound()
     assert p_against_one(slope(0.4, None)) is None
 
 
-def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> None:
+def test_claims_against_the_workforce_are_adjusted_over_the_whole_page() -> None:
     alone = line(0.9, 0.08)[:1]
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": alone}))
     assert [one.word for one in slopes_with_words(made)] == ["flattens"]
@@ -228,8 +228,8 @@ def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> N
     assert {one.word for one in slopes_with_words(made)} == {"unclear"}
 
 
-def test_texts_have_a_slope_on_the_labour_force() -> None:
-    family = "personas/represented_share/slope/labour"
+def test_texts_have_a_slope_on_the_workforce() -> None:
+    family = "personas/represented_share/slope/workforce"
     slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", context="", prompt_format="")
     made = content(personas_part({"representation": REPRESENTED, "tests": [slope]}))
     assert [one.word for one in slopes_with_words(made)] == ["flattens"]
@@ -239,30 +239,30 @@ def test_texts_have_a_slope_on_the_labour_force() -> None:
     )
 
 
-LABOUR = np.r_[np.linspace(0.74, 0.98, 20), np.linspace(0.02, 0.25, 20)]
+WORKFORCE = np.r_[np.linspace(0.74, 0.98, 20), np.linspace(0.02, 0.25, 20)]
 
 
 def world(steepness: float, rng: np.random.Generator, lift: float = 0.0) -> Content:
-    """A page of two models in both ways of asking, whose jobs lie about a line on the labour force."""
+    """A page of two models in both ways of asking, whose jobs lie about a line on the workforce."""
     rows, tests = [], []
     for label in ("m0", "m1"):
         for bias_type in ("explicit", "implicit"):
-            spread = 0.04 + 0.12 * np.abs(LABOUR - 0.5)
-            shares = 0.5 + lift + steepness * (LABOUR - 0.5) + rng.normal(0, spread)
+            spread = 0.04 + 0.12 * np.abs(WORKFORCE - 0.5)
+            shares = 0.5 + lift + steepness * (WORKFORCE - 0.5) + rng.normal(0, spread)
             rows += group_rows(SHARES, model=label, bias_type=bias_type)
             made = {
-                "slope": slope_test(LABOUR, shares),
-                "level": level_test(LABOUR, shares, 0.5),
-                "distance": mean_distance(shares, LABOUR),
+                "slope": slope_test(WORKFORCE, shares),
+                "level": level_test(WORKFORCE, shares, 0.5),
+                "distance": mean_distance(shares, WORKFORCE),
             }
             for kind, one in made.items():
-                family = f"probe/female_share~labour_female_share/{kind}/labour"
+                family = f"probe/female_share~workforce_share/{kind}/workforce"
                 assert one.ci90 is not None
                 ci90 = dict(zip(("ci90_low", "ci90_high"), one.ci90, strict=True))
                 own = {"p_value": one.p_value, "dof": one.dof, **ci90, "bias_type": bias_type}
                 both = {"model_a": label, "model_b": label}
                 tests.append(contrast_row(family, one.estimate, one.ci95, **both, **own))
-            gap = steepness * float(np.ptp(LABOUR)) / 2
+            gap = steepness * float(np.ptp(WORKFORCE)) / 2
             tests.append(of_groups(gap, (gap - 0.05, gap + 0.05), bias_type=bias_type, **both))
     return content(probe_part({"probe_groups": rows, "tests": tests}, "m0", "m1")).judged()
 
@@ -301,16 +301,16 @@ def test_slopes_that_are_not_one_are_found_and_a_mirror_is_seen() -> None:
 @pytest.mark.parametrize(
     ("test", "words"),
     [
-        (labour_test(0.12, (0.05, 0.19)), "women 12 points more often than U.S. labour statistics"),
-        (labour_test(-0.12, (-0.19, -0.05)), "women 12 points less often than U.S. labour statistics"),
+        (workforce_test(0.12, (0.05, 0.19)), "women 12 points more often than U.S. labour statistics"),
+        (workforce_test(-0.12, (-0.19, -0.05)), "women 12 points less often than U.S. labour statistics"),
         (
-            labour_test(0.01, (-0.03, 0.05), equivalent=True, margin=0.05, ci90_low=-0.02, ci90_high=0.04),
+            workforce_test(0.01, (-0.03, 0.05), equivalent=True, margin=0.05, ci90_low=-0.02, ci90_high=0.04),
             "women about as often as U.S. labour statistics",
         ),
-        (labour_test(0.1, (-0.1, 0.3)), "no clear difference from U.S. labour statistics"),
+        (workforce_test(0.1, (-0.1, 0.3)), "no clear difference from U.S. labour statistics"),
     ],
 )
-def test_texts_against_labour_statistics(test: dict[str, Any], words: str) -> None:
+def test_texts_against_the_workforce_statistics(test: dict[str, Any], words: str) -> None:
     tables = {"representation": REPRESENTED, "tests": [test]}
     assert words in texts_of(content(personas_part(tables)), "write")[0]
     yours = texts_of(content(personas_part(tables, where="texts")), "write")[0]
@@ -597,7 +597,7 @@ def test_whatever_the_verdicts_of_texts_and_pairs_no_sentence_claims_more(rows: 
         names = ("model_a", "model_b", "verdict", "estimate", "ci90_low", "ci90_high", "margin")
         own = {name: one[name] for name in names}
         ci = (one["ci_low"], one["ci_high"])
-        made = [labour_test(one["estimate"], ci), area_test("auc_transfer", 0.5, ci)]
+        made = [workforce_test(one["estimate"], ci), area_test("auc_transfer", 0.5, ci)]
         made += [srb_test(one["estimate"], ci)]
         tests += [{**test, **own} for test in made]
         between.append({**pair("x", "y", one["estimate"], ci), **own, "model_b": "other"})

@@ -17,7 +17,6 @@ from fakes.findings_rows import (
     Rows,
     content,
     group_rows,
-    labour_test,
     many,
     occupation,
     of_groups,
@@ -27,6 +26,7 @@ from fakes.findings_rows import (
     score,
     slope,
     srb_test,
+    workforce_test,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +40,7 @@ def one_model() -> Content:
     """Both engines, one model, implicit shares on weak evidence."""
     groups = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit", coverage=0.002)]
     probe = {"probe_groups": groups, "tests": [of_groups(0.26, (0.18, 0.34)), slope(0.24, (0.09, 0.36))]}
-    tests = [labour_test(0.03, (-0.4, 0.46)), srb_test(-0.5, (-0.6, -0.4))]
+    tests = [workforce_test(0.03, (-0.4, 0.46)), srb_test(-0.5, (-0.6, -0.4))]
     return content(
         probe_part(probe), personas_part({"representation": REPRESENTED, "srb": SCORES, "tests": tests})
     )

@@ -615,7 +615,7 @@ def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> No
 def test_a_difference_of_shares_over_two_or_three_units_has_a_reason_in_place_of_an_interval(
     quantity: str, n: int, few: bool
 ) -> None:
-    scope = Scope("personas", "labour", "m", "m", quantity=quantity, unit="occupation")
+    scope = Scope("personas", "workforce", "m", "m", quantity=quantity, unit="occupation")
     a, b = np.linspace(0.1, 0.95, n), np.linspace(0.6, 0.2, n)
     how: dict[str, Any] = {
         "scope": scope,

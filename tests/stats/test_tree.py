@@ -45,7 +45,7 @@ def row_of(place: tuple[str, str, str, str], p: float, model: str = "m", **more:
 
 GROUPS = ("probe", "crossed", "share", "groups")
 ASYMMETRY = ("probe", "crossed", "asymmetry", "groups")
-WRITE = ("personas", "paired", "represented_share", "labour")
+WRITE = ("personas", "paired", "represented_share", "workforce")
 P_VALUES = (st.integers(0, 10**6 - 1) | st.integers(0, 60_000)).map(lambda i: (i + 0.37) / 10**6)
 """None of them is just a level."""
 

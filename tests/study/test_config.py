@@ -408,10 +408,10 @@ def test_a_study_whose_set_lacks_female_or_male_contrasts_its_first_two_groups(t
 
 
 def test_a_group_whose_column_is_taken_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    # probe_jobs.csv has a column labour_female_share of its own.
+    # probe_jobs.csv has a column workforce_share of its own.
     file = tmp_path / "sets.toml"
-    file.write_text('[groups]\nmale = ["He"]\nlabour_female = ["She"]\n', encoding="utf-8")
-    assert "labour_female" in message_of(lambda: resolved_with(target_words__source=str(file)))
+    file.write_text('[groups]\nmale = ["He"]\nworkforce = ["She"]\n', encoding="utf-8")
+    assert "workforce" in message_of(lambda: resolved_with(target_words__source=str(file)))
 
 
 def test_a_folder_called_like_a_shipped_study_hides_none(

@@ -30,7 +30,7 @@ PROMISED = {
     "male_share_low, male_share_high, female_share_low, female_share_high, diverse_share_low, "
     "diverse_share_high, coverage_low, coverage_high, below_floor, reason",
     "probe_jobs": "model, bias_type, debiasing_id, context, prompt_format, estimator, job, job_group, "
-    "labour_female_share, male_share, female_share, diverse_share, female_minus_male, ci_low, ci_high, "
+    "workforce_share, male_share, female_share, diverse_share, female_minus_male, ci_low, ci_high, "
     "coverage, n_templates, difference_low, difference_high, male_share_ci_low, male_share_ci_high, "
     "female_share_ci_low, female_share_ci_high, diverse_share_ci_low, diverse_share_ci_high, reason",
     "probe_groups": "model, bias_type, debiasing_id, context, prompt_format, estimator, job_group, gender, "
@@ -57,8 +57,8 @@ PROMISED = {
     "n_not_inferred, "
     "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
     "nonbinary_ci_low, nonbinary_ci_high, share_if_dropped_female, share_if_dropped_male, "
-    "labour_female_share, labour_year, reason",
-    "deciles": "model, template_id, labour_side, decile_low, decile_high, n_occupations",
+    "workforce_share, workforce_year, reason",
+    "deciles": "model, template_id, workforce_side, decile_low, decile_high, n_occupations",
     "marked_words": "model, occupation, origin, gender, against, method, rank, word, z, q_value, "
     "count_target, count_unmarked, documents_target, documents_unmarked, is_pronoun, "
     "is_name, is_gender_word",
@@ -80,7 +80,7 @@ PROMISED = {
     "text_transfer": "model, occupation, trained_on, tested_on, auc, ci_low, ci_high, p_value, n_female, "
     "n_male, reason",
     "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
-    "gaps": "model, occupation, bias_type, prompt_format, probe_gap, represented_gap, labour_gap, "
+    "gaps": "model, occupation, bias_type, prompt_format, probe_gap, represented_gap, workforce_gap, "
     "srb_spread, vectors, reason",
     "clusters": "model, cluster, words, n_occupations_female, n_occupations_male, female_share, kept, "
     "category, p_value, null_kept, reason",
@@ -152,8 +152,8 @@ def test_group_columns_carry_the_names_of_the_study_and_the_difference_its_contr
 
 
 def test_a_group_whose_column_would_be_there_twice_is_refused() -> None:
-    with pytest.raises(TableError, match="labour_female_share"):
-        columns("probe_jobs", groups=("labour_female", "b"), contrast=("b", "labour_female"))
+    with pytest.raises(TableError, match="workforce_share"):
+        columns("probe_jobs", groups=("workforce", "b"), contrast=("b", "workforce"))
 
 
 def test_an_unknown_table_names_the_nearest() -> None:

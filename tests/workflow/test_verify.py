@@ -198,7 +198,7 @@ def test_a_changed_study_and_a_list_of_ones_own_that_changed_or_is_away(script: 
     Path("jobs.csv").unlink()
     found = verify(run, ask=False)
     assert ("not-checked", {"lists"}) == (found.outcome, set(failing(found)))
-    change_manifest(run, lambda m: m["resolved"]["items"][0].update(labour_female_share=0.11))
+    change_manifest(run, lambda m: m["resolved"]["items"][0].update(workforce_share=0.11))
     assert "digest" in failing(verify(run, ask=False))["lists"]
 
 

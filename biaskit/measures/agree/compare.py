@@ -11,7 +11,7 @@ from biaskit.compare.aliases import key_of
 from biaskit.compare.comparison import Comparison
 from biaskit.compare.pairs import model_pairs, pairs_of_groups
 from biaskit.errors import nearest
-from biaskit.measures.agree.gaps import BothEngines, Measure, gap_rows, labour_table, measures
+from biaskit.measures.agree.gaps import BothEngines, Measure, gap_rows, measures, workforce_table
 from biaskit.measures.agree.relations import gap_tests, relation_rows
 from biaskit.runs.collection import StoredRun
 from biaskit.tables.query import Row
@@ -28,12 +28,12 @@ def compare(comparison: Comparison) -> None:
         return
     jobs, represented = _rows(probes, "probe_jobs"), _rows(written, "representation")
     tables.notes += _unknown_aliases(aliases, jobs, represented)
-    labour, notes = labour_table(represented, jobs, aliases)
+    workforce, notes = workforce_table(represented, jobs, aliases)
     tables.notes += notes
     measured: dict[str, list[Measure]] = {}
     seeds: dict[str, int] = {}
     for both in list(_both_engines(probes, written, tables.notes)):  # its notes come first
-        rows, notes = gap_rows(both, labour, aliases)
+        rows, notes = gap_rows(both, workforce, aliases)
         tables.rows["gaps"] += rows
         tables.notes += notes
         if rows:

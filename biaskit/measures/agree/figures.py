@@ -62,17 +62,17 @@ def answer(content: Content) -> Iterator[Figure]:
     if len(all_marks(content)) > 1:
         answers = model_rows.Answers.of(probed) if probed else None
         most = model_rows.MOST_MODELS
-        yield from model_rows.side_by_side(content, ANSWER, answers, _against_labour(content), most)
+        yield from model_rows.side_by_side(content, ANSWER, answers, _against_workforce(content), most)
     elif probed or written:
         yield from _of_items(probed, written)
 
 
-def _against_labour(content: Content) -> dict[str, Row]:
+def _against_workforce(content: Content) -> dict[str, Row]:
     """Map each model to its test of women in texts minus women in labour statistics, over occupations."""
     rows_by_model = {}
     for view in views(content, "personas"):
         rows = view.rows("tests", quantity="represented_share", kind="paired", gender="female")
-        rows = of_contrast(defined(rows, "estimate"), "labour")
+        rows = of_contrast(defined(rows, "estimate"), "workforce")
         for model in view.models:
             row = first(rows, model_a=model)
             if row is not None:
@@ -97,7 +97,7 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
     assert view is not None
     group = people(probed.part.contrast[0] if probed and probed.part.contrast[0] else "female")
     noun = "job" if probed else "occupation"
-    measures, labour = _measures(probed, written)
+    measures, workforce = _measures(probed, written)
     # Every item with a share; where they are too many, those that both engines have.
     items_of_panel: dict[str, set[str]] = {}
     for measure in measures:
@@ -106,13 +106,13 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
     if len(chosen) > items.MOST_ROWS:
         common = set.intersection(*items_of_panel.values())
         chosen = common if len(common) > 1 else chosen
-    order = {item: share for item, share in labour.items() if item in chosen}
+    order = {item: share for item, share in workforce.items() if item in chosen}
     known = [point for measure in measures for point in measure.points.values() if point.x == point.x]
     if not known or len(order) > items.MOST_ROWS:
         return
     panels = []
     for name in items_of_panel:
-        rows = items.labour_dots(view, order)
+        rows = items.workforce_dots(view, order)
         for measure in measures:
             if measure.panel == name:
                 points = [measure.points.get(item) for item in order]
@@ -128,25 +128,25 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
 
 
 def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure], dict[str, float | None]]:
-    """List the ways in which the model was asked, and the items with their labour share."""
+    """List the ways in which the model was asked, and the items with their workforce share."""
     measures: list[_Measure] = []
-    labour: dict[str, float | None] = {}
+    workforce: dict[str, float | None] = {}
     if probed is not None and probed.part.contrast[0]:
         rows, mark = probed.plain("probe_jobs"), probed.marks[probed.models[0]]
-        labour |= items.labour_shares(rows, "job")
+        workforce |= items.workforce_shares(rows, "job")
         for bias_type in distinct(rows, "bias_type"):
             points = items.of_jobs(probed, where(rows, bias_type=bias_type))
             fill = "none" if bias_type == "explicit" else ""
             measures.append(_Measure("answers", asked(bias_type), points, mark, fill))
     if written is not None:
         rows = mean_over_prompts(written.rows("representation"))
-        for item, share in items.labour_shares(rows, "occupation").items():
-            if labour.get(item) is None:
-                labour[item] = share
+        for item, share in items.workforce_shares(rows, "occupation").items():
+            if workforce.get(item) is None:
+                workforce[item] = share
         mark = Mark(written.marks[written.models[0]].colour, "s")
         name = "in texts, corrected by labels" if by_labels(rows) else "in texts"
         measures.append(_Measure("texts", name, items.of_occupations(rows), mark))
-    return measures, items.by_share(labour)
+    return measures, items.by_share(workforce)
 
 
 # --- gaps --------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
 
 def _relations(content: Content) -> Iterator[Sentence]:
     missing: list[Row] = []
-    for y, x in RELATIONS if content.reference in ("labour", "both") else BETWEEN_ENGINES:
+    for y, x in RELATIONS if content.reference in ("workforce", "both") else BETWEEN_ENGINES:
         rows = where(content.between.get("tests", ()), quantity=relation(y, x), kind="spearman")
         missing += undefined(rows, "estimate")
         for row in defined(rows, "estimate"):
@@ -112,7 +112,7 @@ def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
     coverage = coverage_behind(content, [row])
     asked = opening(row["bias_type"], coverage)
     over = f"over {count(row['n_a'] or 0, 'occupation')}, "
-    using = _measured([row], [NOISY] if x != "labour_gap" else [])
+    using = _measured([row], [NOISY] if x != "workforce_gap" else [])
     pieces = {"opening": f"{asked}: {over}" if asked else over}
     return claim(
         *(_templates(y, x), row, "relations", using),
@@ -128,7 +128,7 @@ def _templates(y: str, x: str) -> Templates:
     """Make the words for whether two gaps go together over occupations."""
     wide, x_name = _WORDS["wide"][x]
     higher, lower, y_name = _WORDS["goes_with"][y]
-    subject = "{model}" if x == "labour_gap" else "it"
+    subject = "{model}" if x == "workforce_gap" else "it"
     unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
     return Templates(
         question="agree",

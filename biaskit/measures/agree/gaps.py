@@ -1,4 +1,4 @@
-"""The four gaps of an occupation: answers, texts, labour force, SRB (methods/comparisons#gaps)."""
+"""The four gaps of an occupation: answers, texts, workforce, SRB (methods/comparisons#gaps)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Number = tuple[float | None, str | None]
 """A number, or None and why there is none."""
 
 
-def labour_table(
+def workforce_table(
     representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
 ) -> tuple[dict[str, float], list[str]]:
     """Collect workforce shares by `aliases.key_of`, the texts' where engines differ, and a note on those."""
@@ -59,7 +59,7 @@ def labour_table(
     differing: dict[str, None] = {}
     rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]
     for name, row in rows:
-        value = row["labour_female_share"]
+        value = row["workforce_share"]
         if value is not None and shares.setdefault(key_of(name, aliases), value) != value:
             differing[name] = None
     if not differing:
@@ -67,11 +67,13 @@ def labour_table(
     return shares, [_NOTES["shares_differ"].format(len(differing), first_words([*differing], 5, ", "))]
 
 
-def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -> tuple[list[Row], list[str]]:
+def gap_rows(
+    both: BothEngines, workforce: Mapping[str, float], aliases: Aliases
+) -> tuple[list[Row], list[str]]:
     """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and format.
 
     probe_gap = female_share − male_share of a job (debiasing prompt 0, plain); represented_gap = share of
-    women − share of men in its texts; labour_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
+    women − share of men in its texts; workforce_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
     SRB(women),
     without gendered words: positive where the words of each gender are nearer to texts requested about it.
     The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do not meet.
@@ -92,12 +94,12 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
     jobs_of = grouped(jobs, "job")
     rows: list[Row] = []
     for key in common:
-        occupation, share = occupations[key], labour.get(key)
-        of_labour: Number = (None, "no workforce share") if share is None else (2.0 * share - 1.0, None)
+        occupation, share = occupations[key], workforce.get(key)
+        of_workforce: Number = (None, "no workforce share") if share is None else (2.0 * share - 1.0, None)
         spread, vectors = _spread(scores.get((occupation,), []))
         represented = _represented(texts_of[(occupation,)])
         for job in jobs_of[(names[key],)]:
-            gaps = dict(zip(GAPS, (_probed(job), represented, of_labour, spread), strict=True))
+            gaps = dict(zip(GAPS, (_probed(job), represented, of_workforce, spread), strict=True))
             missing = [f"{name}: {why}" for name, (value, why) in gaps.items() if value is None]
             row: Row = {"model": both.model, "occupation": occupation}
             row |= {"bias_type": job["bias_type"], "prompt_format": job["prompt_format"]}

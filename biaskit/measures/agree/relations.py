@@ -13,7 +13,7 @@ from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import all_equal, one_vector_model
 from biaskit.compare.units import unit_rows
 from biaskit.measures.agree.gaps import Measure
-from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope, one_row
+from biaskit.stats.contrasts import MIN_WORKFORCE_ITEMS, Row, Scope, one_row
 from biaskit.stats.correlation import rank_correlation, slope_test
 from biaskit.stats.resampling import generator
 from biaskit.stats.welch import Statistic
@@ -23,7 +23,7 @@ ENGINE = "compare"
 
 
 def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    """Test one model's gaps against each other and the labour gap over occupations: rows slope and spearman.
+    """Test one model's gaps against each other and the workforce gap: rows slope and spearman.
 
     A relation with probe_gap has rows for each bias type and prompt format. With fewer than ten occupations
     that have both gaps the row is empty, and its reason says how many there are.
@@ -37,7 +37,7 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
 
 
 def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    contrast = "labour" if x.gap == "labour_gap" else "gaps"
+    contrast = "workforce" if x.gap == "workforce_gap" else "gaps"
     asked = y.bias_type or x.bias_type, y.prompt_format or x.prompt_format
     scope = _scope(contrast, y.model, y.model, relation(y.gap, x.gap), *asked)
     pairs = []
@@ -47,8 +47,8 @@ def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -
             pairs.append((x_value, y_value))
     n_out = len(y.values) - len(pairs)
     note = f"{n_out} occupations without both gaps left out" if n_out else None
-    if len(pairs) < MIN_LABOUR_ITEMS:
-        few = f"{len(pairs)} occupations with both gaps, at least {MIN_LABOUR_ITEMS} are needed"
+    if len(pairs) < MIN_WORKFORCE_ITEMS:
+        few = f"{len(pairs)} occupations with both gaps, at least {MIN_WORKFORCE_ITEMS} are needed"
         slope = rank = Statistic(reason=few)
     else:
         x_values, y_values = np.array(pairs, dtype=np.float64).T
@@ -71,8 +71,8 @@ def gap_tests(
 ) -> Iterator[Row]:
     """Test each gap between two sides over common occupations: rows welch and paired, later − earlier.
 
-    All must have been asked the same in one prompt format, for the spread with one vector model. The labour
-    gap is the same for every model and is not tested.
+    All must have been asked the same in one prompt format, for the spread with one vector model. The
+    workforce gap is the same for every model and is not tested.
     """
     later, earlier = pair
     first, *others = members_of(pair, measured)
@@ -80,7 +80,7 @@ def gap_tests(
         members = [measure]
         for of_model in others:
             members += [other for other in of_model if other.place == measure.place]
-        if measure.gap != "labour_gap" and len(members) == 1 + len(others) and _comparable(members):
+        if measure.gap != "workforce_gap" and len(members) == 1 + len(others) and _comparable(members):
             values = {member.model: member.values for member in members}
             scope = _scope(MODELS, later.name, earlier.name, *measure.place)
             yield from unit_rows(pair, values, scope, margins, seed)

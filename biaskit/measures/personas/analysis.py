@@ -199,10 +199,10 @@ def _add_representation(
         )
     if unrequested and not study.hold_out:
         scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
-        labour = {item.name: (item.labour_female_share, item.year) for item in design.occupations}
+        workforce = {item.name: (item.workforce_share, item.year) for item in design.occupations}
         rows = representation_rows(
             unrequested,
-            labour,
+            workforce,
             models=documents.models,
             occupations=documents.occupations,
             templates=documents.template_ids,

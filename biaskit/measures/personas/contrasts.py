@@ -1,4 +1,4 @@
-"""Tests of one model's texts: SRB by gender, refusals, share and labour (methods/srb#persona-tests)."""
+"""Tests of one model's texts: SRB by gender, refusals, share and workforce (methods/srb#persona-tests)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.measures.personas.representation import labour_contrast
+from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
@@ -49,7 +49,7 @@ def test_rows(
     if not any(_is_of_hold_out(row) for row in transfer):
         for model in models:
             rows += _area_tests(test, model, transfer)
-    rows += _labour_tests(test, representation)
+    rows += _workforce_tests(test, representation)
     for (model,), of_model in grouped(refusals, "model").items():
         for quantity in REFUSED:
             rows += _refusal_tests(test, model, of_model, quantity)
@@ -158,25 +158,25 @@ def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> Fl
     return np.array([values[occupation] for occupation in occupations], dtype=np.float64)
 
 
-def _labour_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]:
-    """Test the share of women in the texts minus that in the labour force, over occupations.
+def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]:
+    """Test the share of women in the texts minus that in the workforce, over occupations.
 
     Texts without a gender may be anybody's: the mean lies between bounds. A mean difference of 0 with every
     occupation 20 points off is no parity: the spread of the true differences decides.
     """
-    for contrast in labour_contrast(representation):
-        if not contrast.occupations and not defined(representation, "labour_female_share"):
+    for contrast in workforce_contrast(representation):
+        if not contrast.occupations and not defined(representation, "workforce_share"):
             continue
-        share, labour, (low, high) = contrast.share, contrast.labour, contrast.ends
+        share, workforce, (low, high) = contrast.share, contrast.workforce, contrast.ends
         rows = test(
             share,
-            labour,
-            scope=_scope(contrast.model, "labour", "represented_share", gender="female"),
+            workforce,
+            scope=_scope(contrast.model, "workforce", "represented_share", gender="female"),
             kinds=("paired", "wilcoxon", "distance", "slope"),
             note=contrast.note,
-            ends=(low - labour, high - labour),
+            ends=(low - workforce, high - workforce),
         )
-        spread = spread_of_true(share - labour, contrast.noise)
+        spread = spread_of_true(share - workforce, contrast.noise)
         for row in rows:
             equivalent = row["equivalent"] and spread <= 2 * row["margin"]
             yield {**row, "equivalent": equivalent, "reason": joined([row["reason"], contrast.labels])}

@@ -9,7 +9,6 @@ from biaskit.common.wording import count
 from biaskit.measures.personas.findings.words import BEYOND, surely_longer
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.labour import LEGEND, PER_FIGURE, spots_of, square
 from biaskit.report.figures.plot import (
     BEHIND,
     INKED,
@@ -25,6 +24,7 @@ from biaskit.report.figures.plot import (
 )
 from biaskit.report.figures.style import FEMALE, MALE, Mark, cut, look_of, people
 from biaskit.report.figures.view import View, all_marks, spread
+from biaskit.report.figures.workforce import LEGEND, PER_FIGURE, spots_of, square
 from biaskit.report.questions import QuestionId
 from biaskit.stats.classification import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS
@@ -42,7 +42,7 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
 
 def scatter(view: View) -> Iterator[Figure]:
     """Draw each occupation; none if the first figure shows them all."""
-    rows = defined(mean_over_prompts(view.rows("representation")), "labour_female_share")
+    rows = defined(mean_over_prompts(view.rows("representation")), "workforce_share")
     if len(all_marks(view.content)) > 1 or len(distinct(rows, "occupation")) > items.MOST_ROWS:
         title = "Share of women in texts and in the workforce"
         yield from view.charts(rows, "scatter", title, _scatter, size=PER_FIGURE)
@@ -214,8 +214,8 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     place = view.place("Figure 3")
     raw = bool(place) or not defined(rows, "srb_content")
     score, p_value = ("srb", "p_value") if raw else ("srb_content", "srb_content_p_value")
-    labour = {row["occupation"]: row["labour_female_share"] for row in view.rows("representation")}
-    order = sorted(map(str, distinct(rows, "occupation")), key=lambda name: -(labour.get(name) or -1.0))
+    workforce = {row["occupation"]: row["workforce_share"] for row in view.rows("representation")}
+    order = sorted(map(str, distinct(rows, "occupation")), key=lambda name: -(workforce.get(name) or -1.0))
     axis = effects([row[score] for row in defined(rows, score)], 0.1, "closer to women · men", unit="")
     panels = []
     for model in models:

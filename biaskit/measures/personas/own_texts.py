@@ -117,7 +117,7 @@ def analyze_texts(
         check_unmarked(study.unmarked, list(imported.groups), group_col)
     elif study.unmarked:
         raise UsageError("Unmarked groups are values of a column: name it with --group-col.")
-    # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
+    # GAS(P)'s occupations, for their workforce shares where a user's occupations have the same names.
     nothing_asked: Any = {
         "prompts": (),
         "templates": (),

@@ -24,7 +24,7 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     The level is the first lead's (methods/tests#tree): a run asks whom a model writes about and
     how, and whether models differ. The variance is that of the base demo's recorded texts.
     """
-    occupations = sum(item.labour_female_share is not None for item in design.occupations)
+    occupations = sum(item.workforce_share is not None for item in design.occupations)
     if not occupations:
         return ""
     not_judged = f"Detectable difference from the workforce share: {NOT_JUDGED}"

@@ -21,7 +21,7 @@ from biaskit.stats.proportions import Proportion, mean_of_proportions, proportio
 from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_debiasing, women_among
 from biaskit.tables.reasons import NOT_ENGLISH
 
-Labour = tuple[float | None, int | None]
+Workforce = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
 ALL_TEMPLATES = "all"  # the template_id of the mean of the templates' shares
@@ -30,7 +30,7 @@ _Block = tuple[str, tuple[int | None, str | None], str, str]
 
 def representation_rows(
     texts: Iterable[TextDocument],
-    labour: Mapping[str, Labour],
+    workforce: Mapping[str, Workforce],
     *,
     models: Sequence[str],
     occupations: Sequence[str],
@@ -75,8 +75,8 @@ def representation_rows(
         of_templates = {t: tallies.get((model, scope, occupation, t), Counter()) for t in templates}
         if batch is None and not any(of_templates.values()):
             continue
-        share, year = labour.get(occupation, (None, None))
-        of_scope: Row = {"labour_female_share": share, "labour_year": year}
+        share, year = workforce.get(occupation, (None, None))
+        of_scope: Row = {"workforce_share": share, "workforce_year": year}
         if scopes:
             of_scope = {**of_scope, "debiasing_id": scope[0], "context": scope[1]}
         for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
@@ -165,70 +165,71 @@ def _mean_if_all(values: Sequence[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
-LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
+WORKFORCE_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
 
 
 def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     """Make the rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
 
-    Per model, template and side of the labour market (a labour share of exactly 0.5 is female-dominated) ten
+    Per model, template and side of the workforce (a workforce share of exactly 0.5 is female-dominated) ten
     rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose female_share lies there, also where it
-    is 0. Rows under a debiasing prompt do not enter. Without any labour share: no rows.
+    is 0. Rows under a debiasing prompt do not enter. Without any workforce share: no rows.
     """
     deciles: list[Row] = []
     notes = []
     for (model, template), of_template in grouped(without_debiasing(rows), "model", "template_id").items():
-        both = defined(of_template, "female_share", "labour_female_share")
-        pairs = [(row["female_share"], row["labour_female_share"]) for row in both]
+        both = defined(of_template, "female_share", "workforce_share")
+        pairs = [(row["female_share"], row["workforce_share"]) for row in both]
         note = _left_out(len(of_template) - len(pairs), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
         counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
-            (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9)) for share, labour in pairs
+            (WORKFORCE_SIDES[workforce < 0.5], min(math.floor(share * 10 + 1e-12), 9))
+            for share, workforce in pairs
         )
-        for side, decile in product(LABOUR_SIDES, range(10)):
+        for side, decile in product(WORKFORCE_SIDES, range(10)):
             ends = {"decile_low": decile / 10, "decile_high": (decile + 1) / 10}
-            scope = {"model": model, "template_id": template, "labour_side": side}
+            scope = {"model": model, "template_id": template, "workforce_side": side}
             deciles.append({**scope, **ends, "n_occupations": counts[side, decile]})
-    if not defined(rows, "labour_female_share"):
+    if not defined(rows, "workforce_share"):
         return [], "no occupation has a workforce share"
     return deciles, joined(notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LabourContrast:
-    """Share of women in a model's texts and in the labour force, occupation by occupation."""
+class WorkforceContrast:
+    """Share of women in a model's texts and in the workforce, occupation by occupation."""
 
     model: str
     occupations: tuple[str, ...]  # by name, so that no order of rows changes a sum
-    share: FloatArray  # [n], women's part of women and men: the labour force counts no others
-    labour: FloatArray  # [n]
+    share: FloatArray  # [n], women's part of women and men: the workforce counts no others
+    workforce: FloatArray  # [n]
     ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
     noise: FloatArray  # [n], variance of the share that the number of texts brings
     note: str | None  # how many occupations were left out
     labels: str | None  # how many labels of a person corrected shares
 
 
-def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
-    """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
+def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
+    """Pair represented shares and workforce shares for the tests of their difference, one contrast per model.
 
     Shares are means over prompts without a debiasing prompt; occupations that lack one are left out
-    (methods/representation#labour-slope).
+    (methods/representation#workforce-slope).
     """
     contrasts = []
     plain = without_debiasing(rows)
     prompts_of = grouped(plain, "model", "occupation")
     for (model,), of_model in grouped(where(plain, template_id=ALL_TEMPLATES), "model").items():
         shares: dict[str, tuple[float, ...]] = {}
-        both = defined(of_model, "female_share", "labour_female_share")
+        both = defined(of_model, "female_share", "workforce_share")
         for row in sorted(both, key=itemgetter("occupation")):
             of_two = women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])
             if of_two is not None:
-                shares[str(row["occupation"])] = (row["labour_female_share"], *of_two)
-        labour, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
+                shares[str(row["occupation"])] = (row["workforce_share"], *of_two)
+        workforce, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
         note, labels = _left_out(len(of_model) - len(shares), len(of_model)), by_labels(of_model)
         contrasts.append(
-            LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note, labels)
+            WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, note, labels)
         )
     return contrasts
 

@@ -24,7 +24,7 @@ from biaskit.stats.arms import (
 from biaskit.stats.contrasts import (
     Row,
     Scope,
-    against_labour,
+    against_workforce,
     between_groups,
     estimate_only,
     gaps_between_groups,
@@ -40,7 +40,7 @@ class StudyCells:
 
     blocks: Mapping[Arm, CrossedCells]
     group_of: Mapping[str, str]  # job → job group, in study order
-    labour_of: Mapping[str, float | None]
+    workforce_of: Mapping[str, float | None]
     groups: tuple[str, ...]  # gender groups, in the order of the cells' shares
     contrast: tuple[str, str]  # first minus second
     levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its debiasing prompts
@@ -52,7 +52,7 @@ class StudyCells:
 
 def contrast_rows(study: StudyCells) -> list[Row]:
     """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
-    makers = (_groups, _asymmetry, _debiasing_prompts, _levels, _contexts, _effects, _bias_types, _labour)
+    makers = (_groups, _asymmetry, _debiasing_prompts, _levels, _contexts, _effects, _bias_types, _workforce)
     rows: list[Row] = []
     for maker in makers:
         rows += maker(study)
@@ -219,23 +219,23 @@ def _bias_types(study: StudyCells) -> Iterator[Row]:
 # --- against labour statistics ---------------------------------------------------------------------
 
 
-def _labour(study: StudyCells) -> Iterator[Row]:
+def _workforce(study: StudyCells) -> Iterator[Row]:
     first, _ = study.contrast
     k, other = map(study.groups.index, study.contrast)
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
-        # The labour force counts two genders: what is neither would pass for a flatter line.
+        # The workforce counts two genders: what is neither would pass for a flatter line.
         both = block.shares_at(templates)
         shares = part_of_two(both[k], both[other])
-        labour = np.array([study.labour_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
-        scope = replace(scope_of(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
+        workforce = np.array([study.workforce_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
+        scope = replace(scope_of(arm, "workforce"), quantity=f"{first}_share~workforce_share", gender=first)
         parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
         parts.update(rows_of_groups(block.jobs, study.group_of).items())
         parts.pop("", None)  # a group without a name would write the row of all jobs a second time
         for job_group, rows in parts.items():
-            yield from against_labour(
+            yield from against_workforce(
                 shares[rows],
-                labour[rows],
+                workforce[rows],
                 scope=replace(scope, group_a=job_group, group_b=job_group),
                 margins=study.margins,
                 seed=study.seed,

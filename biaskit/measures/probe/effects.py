@@ -66,14 +66,16 @@ def tables(
 ) -> dict[str, list[Row]]:
     """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent."""
     group_of: dict[str, str] = {}
-    labour_of: dict[str, float | None] = {}
+    workforce_of: dict[str, float | None] = {}
     cell_at: dict[tuple[Arm, str, int], CellShares] = {}
     for x in cells:
-        group_of[x.cell.job], labour_of[x.cell.job] = x.cell.job_group, x.cell.labour_female_share
+        group_of[x.cell.job], workforce_of[x.cell.job] = x.cell.job_group, x.cell.workforce_share
         if x.estimator in (BOUNDED, "sampling"):
             cell_at[arm_of(x.cell), x.cell.job, x.cell.template_id] = x
     blocks: dict[Arm, CrossedCells] = {}
-    study = StudyCells(blocks, group_of, labour_of, groups, contrast, levels, margins, seed, floor, interval)
+    study = StudyCells(
+        blocks, group_of, workforce_of, groups, contrast, levels, margins, seed, floor, interval
+    )
     rows_by_table: dict[str, list[Row]] = {"probe_cells": list(_cell_rows(cells, groups, floor))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
@@ -176,7 +178,7 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
         if job not in place:
             continue
         row: Row = {**block.arm._asdict(), "estimator": block.estimator, "job": job, "job_group": job_group}
-        row["labour_female_share"] = study.labour_of[job]
+        row["workforce_share"] = study.workforce_of[job]
         for name, numbers in columns.items():
             row[name] = _or_none(numbers[place[job]])
         row["n_templates"] = len(inside.templates)

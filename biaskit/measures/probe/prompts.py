@@ -41,7 +41,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
         template_id=template.id,
         job=item.name,
         job_group=item.group,
-        labour_female_share=item.labour_female_share,
+        workforce_share=item.workforce_share,
         debiasing_id=NO_DEBIASING if debiasing is None else debiasing.id,
         context=design.contexts[context],
         prompt_format=prompt_format,
@@ -51,7 +51,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
 
 def scope_of_cell(cell: Cell) -> dict[str, Any]:
     """Give the columns of a row that say which cell it answers."""
-    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
+    return {name: value for name, value in as_record(cell).items() if name != "workforce_share"}
 
 
 def product(design: ProbeDesign, model: str, prompt_format: PromptFormat) -> Iterator[Placed]:

@@ -10,10 +10,10 @@ from biaskit.report.figures.view import View
 from biaskit.tables.query import Row
 
 MOST_ROWS = 44
-"""More items than this do not fit a screen, and are drawn against workforce shares (`labour.py`)."""
-LABOUR = Mark(INK, "d")
+"""More items than this do not fit a screen, and are drawn against workforce shares (`workforce.py`)."""
+WORKFORCE = Mark(INK, "d")
 Shares = Mapping[str, float | None]
-"""Item → its labour share of women, None where that is unknown."""
+"""Item → its workforce share of women, None where that is unknown."""
 
 
 def of_jobs(view: View, rows: Sequence[Row]) -> dict[str, Point]:
@@ -27,14 +27,14 @@ def of_occupations(rows: Sequence[Row]) -> dict[str, Point]:
     return {str(row["occupation"]): point(row, ("female_share", "ci_low", "ci_high")) for row in rows}
 
 
-def labour_shares(rows: Sequence[Row], item: str) -> dict[str, float | None]:
-    """Map each item to its labour share; `item`: the column that names it."""
-    return {str(row[item]): row["labour_female_share"] for row in rows}
+def workforce_shares(rows: Sequence[Row], item: str) -> dict[str, float | None]:
+    """Map each item to its workforce share; `item`: the column that names it."""
+    return {str(row[item]): row["workforce_share"] for row in rows}
 
 
-def by_share(labour: Shares) -> dict[str, float | None]:
-    """Sort items by their labour share of women, highest first; those without one last in their own order."""
-    return dict(sorted(labour.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
+def by_share(workforce: Shares) -> dict[str, float | None]:
+    """Sort items by their workforce share of women, highest first; those without one last."""
+    return dict(sorted(workforce.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
 
 
 def sorting(order: Shares) -> str:
@@ -43,18 +43,18 @@ def sorting(order: Shares) -> str:
     return "sorted by the workforce share of women" if any_known else "in the order of their list"
 
 
-def labour_dots(view: View, order: Shares) -> list[Dots]:
+def workforce_dots(view: View, order: Shares) -> list[Dots]:
     """Make the series of workforce shares, if the report has them for reference."""
-    if not view.shows("labour") or all(share is None for share in order.values()):
+    if not view.shows("workforce") or all(share is None for share in order.values()):
         return []
-    return [Dots(LABOUR, [None if share is None else Point(share) for share in order.values()], "none")]
+    return [Dots(WORKFORCE, [None if share is None else Point(share) for share in order.values()], "none")]
 
 
 def references(view: View, order: Shares) -> list[Entry]:
     """Make the legend of what items are compared with."""
     legend = []
-    if labour_dots(view, order):
-        legend.append(Entry("workforce share", LABOUR, "none"))
+    if workforce_dots(view, order):
+        legend.append(Entry("workforce share", WORKFORCE, "none"))
     if view.shows("parity"):
         legend.append(PARITY)
     return legend

@@ -45,7 +45,7 @@ class View:
         return in_main_context(self.rows(table, debiasing_id=0))
 
     def shows(self, reference: str) -> bool:
-        """Whether the report compares numbers with parity, or with labour statistics (`labour`)."""
+        """Whether the report compares numbers with parity, or with labour statistics (`workforce`)."""
         return self.content.reference in (reference, "both")
 
     def job_groups(self) -> list[str]:
@@ -53,8 +53,8 @@ class View:
         shares: dict[str, list[float]] = {}
         for row in self.rows("probe_jobs"):
             of_group = shares.setdefault(str(row["job_group"]), [])
-            if row["labour_female_share"] is not None:
-                of_group.append(row["labour_female_share"])
+            if row["workforce_share"] is not None:
+                of_group.append(row["workforce_share"])
         return sorted(shares, key=lambda group: -sum(shares[group]) / max(len(shares[group]), 1))
 
     def entries(self, models: Sequence[str]) -> list[Entry]:

@@ -35,7 +35,7 @@ _ORIGINS = {"inferred": "not in the prompt", "requested": "in the prompt"}
 VALUES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("gender", "requested_gender", "against", "group_a", "group_b"), PEOPLE),
     **dict.fromkeys(("origin", "trained_on", "tested_on"), _ORIGINS),
-    "labour_side": {"female-dominated": "women", "male-dominated": "men"},
+    "workforce_side": {"female-dominated": "women", "male-dominated": "men"},
 }
 """Column → words for its values; other values are shown unchanged."""
 

@@ -8,7 +8,7 @@ from biaskit.common.wording import count, short
 from biaskit.measurement import words as words_of
 from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
-from biaskit.measures.personas.findings.texts import are_imported, labour, slopes, write
+from biaskit.measures.personas.findings.texts import are_imported, slopes, workforce, write
 from biaskit.measures.personas.findings.words import words
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
@@ -21,7 +21,7 @@ __all__ = ["findings", "limits", "not_measured", "slopes"]
 
 def findings(content: Content) -> Iterator[Sentence]:
     """Say whom texts are about, which words mark whom, whether texts are told apart, which are refused."""
-    yield from labour(content)
+    yield from workforce(content)
     yield from write(content)
     yield from words(content)
     yield from scores(content)
@@ -36,8 +36,8 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     for part in own:
         represented += part.tables.get("representation", ())
         scored += defined(part.tables.get("srb", ()), "srb")
-    if any(row.get("labour_female_share") is not None for row in represented):
-        yield LIMITS["labour"]
+    if any(row.get("workforce_share") is not None for row in represented):
+        yield LIMITS["workforce"]
     for part in own:
         n = len(distinct(part.tables.get("representation", ()), "occupation"))
         if 0 < n < FEW_ITEMS:

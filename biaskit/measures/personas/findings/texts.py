@@ -10,8 +10,8 @@ from biaskit.records import GENDERS, NONBINARY_REFERENCE
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted, tests
-from biaskit.report.findings.labour import Slope, apart, claim_of, slopes_with_words
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, why
+from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_with_words
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
@@ -43,7 +43,7 @@ def write(content: Content) -> Iterator[Sentence]:
         every = occupations_of(part)
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
-            yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
+            yield _shares(part, model, rows, workforce=content.reference in ("workforce", "both"))
             for template, column, rows_of, most in (
                 (_WITHOUT, "n_not_inferred", _readable(rows), MANY_WITHOUT),
                 (_CUT, "n_cut", rows, MANY_CUT),
@@ -71,9 +71,9 @@ def occupations_of(part: Part) -> list[Row]:
     return mean_over_prompts(part.tables.get("representation", ()))
 
 
-def against_labour(part: Part, model: str) -> Row | None:
+def against_workforce(part: Part, model: str) -> Row | None:
     """Find the paired test of the share of women in texts against the workforce share, over occupations."""
-    rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "labour")
+    rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "workforce")
     return first(rows, model_a=model, gender="female")
 
 
@@ -127,15 +127,15 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 # --- sentences -------------------------------------------------------------------------------------------
 
 
-def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sentence:
+def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> Sentence:
     """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
-    test, text_of = against_labour(part, model) if labour else None, whose(part, model)
+    test, text_of = against_workforce(part, model) if workforce else None, whose(part, model)
     if test is not None and test["estimate"] is not None:
-        off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
+        off = tests(part.tables.get("tests", ()), "represented_share", "distance", "workforce")
         notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         return claim(
-            _TEMPLATES["against_labour"],
+            _TEMPLATES["against_workforce"],
             test,
             "representation",
             using,
@@ -217,14 +217,14 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
     yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
 
 
-# --- mirrors, flattens or exaggerates (methods/representation#labour-words) -------------------------------
+# --- mirrors, flattens or exaggerates (methods/representation#workforce-words) ------------------------------
 
 
 def slopes(content: Content) -> Iterator[Slope]:
-    """Yield the slope of each model; the mean difference from the labour shares takes the level's place."""
+    """Yield the slope of each model; the mean difference from workforce shares takes the level's place."""
     for part in parts_of(content.parts, "personas"):
         rows_of_kind = {
-            kind: tests(part.tables.get("tests", ()), "represented_share", kind, "labour")
+            kind: tests(part.tables.get("tests", ()), "represented_share", kind, "workforce")
             for kind in ("slope", "paired", "distance")
         }
         for row in defined(rows_of_kind["slope"], "estimate"):
@@ -233,7 +233,7 @@ def slopes(content: Content) -> Iterator[Slope]:
             yield Slope(part, model, row, level, distance)
 
 
-def labour(content: Content) -> Iterator[Sentence]:
+def workforce(content: Content) -> Iterator[Sentence]:
     """Make a sentence for each model; the mean difference says what an unclear word would."""
     for slope in slopes_with_words(content):
         if slope.part.engine == "personas" and slope.word != "unclear":

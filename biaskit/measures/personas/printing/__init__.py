@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import count, percent, plain_number, point_number, points_range, short
 from biaskit.measures.personas.findings.texts import (
-    against_labour,
+    against_workforce,
     models_of,
     occupations_of,
     women_against_men,
@@ -48,16 +48,18 @@ def headline(part: Part) -> Iterator[TitledTable]:
             shown = UNDEFINED
             why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None
-        rows.append((short(model, LABEL), shown, _minus_labour(part, model, notes), _srb(part, model, notes)))
+        rows.append(
+            (short(model, LABEL), shown, _minus_workforce(part, model, notes), _srb(part, model, notes))
+        )
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
     heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
     yield listed_table(title, heads, rows, note=" ".join(notes))
 
 
-def _minus_labour(part: Part, model: str, notes: dict[str, None]) -> str:
+def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
     """Write the mean difference from labour statistics."""
-    test = against_labour(part, model)
+    test = against_workforce(part, model)
     if test is None or test["estimate"] is None:
         why = reason_of(test) if test is not None else "no occupation has both shares"
         notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None

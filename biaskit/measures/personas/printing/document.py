@@ -236,7 +236,7 @@ _SHOWN = {
     ("srb_content", "genders"): "SRB without gendered words, women minus men",
     ("refused_share", "genders"): "texts refused",
     ("declined_share", "genders"): "texts refused or declined",
-    ("represented_share", "labour"): "share of women, texts minus workforce",
+    ("represented_share", "workforce"): "share of women, texts minus workforce",
     ("srb_content", "models"): "SRB without gendered words",
     ("represented_share", "models"): "share of women",
 }

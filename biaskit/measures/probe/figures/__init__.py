@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.measures.probe.figures.debiasing import debiasing
 from biaskit.measures.probe.figures.groups import groups, variance
-from biaskit.measures.probe.figures.jobs import jobs, labour
+from biaskit.measures.probe.figures.jobs import jobs, workforce
 from biaskit.measures.probe.figures.outcomes import outcomes
 from biaskit.report.figures import FigureKind
 from biaskit.report.figures.differences import are_many, models
@@ -19,7 +19,7 @@ from biaskit.report.questions import QuestionId
 def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
     """Name the kinds of figures in the order of the page."""
     return {
-        "say": (groups, labour, jobs),
+        "say": (groups, workforce, jobs),
         "else": (outcomes,),
         "models": (models, every_model),
         "help": (debiasing,),

@@ -8,10 +8,10 @@ from biaskit.common.wording import count
 from biaskit.measures.probe.figures.groups import CAPTIONS, estimators_of
 from biaskit.report.figures import items
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.labour import LEGEND, PER_FIGURE, Lines, spots_of, square
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, shares
 from biaskit.report.figures.style import asked, people
 from biaskit.report.figures.view import View, all_marks, portions, spread
+from biaskit.report.figures.workforce import LEGEND, PER_FIGURE, Lines, spots_of, square
 from biaskit.tables.query import Row, defined, distinct, first, in_main_context, of_contrast, where
 
 
@@ -24,11 +24,11 @@ def jobs(view: View) -> Iterator[Figure]:
 
 
 def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    order = items.by_share(items.labour_shares(rows, "job"))
+    order = items.by_share(items.workforce_shares(rows, "job"))
     axis = shares(f"share of {people(view.part.contrast[0])}", parity=view.shows("parity"))
     panels = []
     for bias_type in distinct(rows, "bias_type"):
-        dots = items.labour_dots(view, order)
+        dots = items.workforce_dots(view, order)
         for model in models:
             points = items.of_jobs(view, where(rows, bias_type=bias_type, model=model))
             dots.append(Dots(view.marks[model], [points.get(job) for job in order]))
@@ -41,21 +41,21 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 # --- against workforce shares ----------------------------------------------------------------------------
 
 
-def labour(view: View) -> Iterator[Figure]:
-    """Draw a panel per model and way to ask, six to a figure; none if no job has a labour share."""
+def workforce(view: View) -> Iterator[Figure]:
+    """Draw a panel per model and way to ask, six to a figure; none if no job has a workforce share."""
     group = view.part.contrast[0]
-    if not group or not view.shows("labour"):
+    if not group or not view.shows("workforce"):
         return
-    rows = defined(view.plain("probe_jobs"), "labour_female_share")
+    rows = defined(view.plain("probe_jobs"), "workforce_share")
     pairs = []
     for model in view.models:
         pairs += [(model, bias_type) for bias_type in distinct(where(rows, model=model), "bias_type")]
     for nth, place, some in portions(pairs, PER_FIGURE):
         title = f"Share of {people(group)} and the workforce share"
-        yield view.figure(f"labour{nth}", title, _labour(view, rows, some), place)
+        yield view.figure(f"workforce{nth}", title, _workforce(view, rows, some), place)
 
 
-def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
+def _workforce(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
     several = len({model for model, _ in pairs}) > 1
     squares = []
     for model, bias_type in pairs:
@@ -65,15 +65,15 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         line = _fitted(view, model, bias_type, [spot.x for spot in spots])
         squares.append(square(name, "answers", spots, view.marks[model], line))
     n = count(len(distinct(rows, "job")), "job")
-    caption = CAPTIONS["labour"].format(people(view.part.contrast[0]), n, view.weak)
+    caption = CAPTIONS["workforce"].format(people(view.part.contrast[0]), n, view.weak)
     fitted = any(len(square.lines) > 1 for square in squares)
     return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
 
 
 def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
-    """Make the line of the tests over the items' labour shares; none if the run has no such test."""
+    """Make the line of the tests over the items' workforce shares; none if the run has no such test."""
     rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, debiasing_a="0", group_a="")
-    rows = of_contrast(in_main_context(rows), "labour")
+    rows = of_contrast(in_main_context(rows), "workforce")
     level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))
     if level is None or slope is None or len({*xs}) < 2:
         return []

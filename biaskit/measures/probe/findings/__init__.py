@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
-from biaskit.measures.probe.findings.answers import answers, labour, slopes
+from biaskit.measures.probe.findings.answers import answers, slopes, workforce
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.debiasing import debiasing
 from biaskit.report.content import Content, parts_of
@@ -27,7 +27,7 @@ _TWO_CLUSTERS = {"occugender", "occugender-debias", "mattern"}
 def findings(content: Content) -> Iterator[Sentence]:
     """Say whom models name, against the workforce too, what else they say, and what debiasing changes."""
     yield from answers(content)
-    yield from labour(content)
+    yield from workforce(content)
     yield from coverage(content)
     yield from debiasing(content)
 
@@ -42,8 +42,8 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
         jobs += part.tables.get("probe_jobs", ())
     if "diverse" in distinct(groups, "gender"):
         yield said["diverse"]
-    if any(row.get("labour_female_share") is not None for row in jobs):
-        yield LIMITS["labour"]
+    if any(row.get("workforce_share") is not None for row in jobs):
+        yield LIMITS["workforce"]
     for part in own:
         for limit in _of_part(part.tables.get("probe_groups", ())):
             yield f"{short(part.study)}: {limit}"

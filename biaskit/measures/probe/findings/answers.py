@@ -12,8 +12,8 @@ from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
 from biaskit.report.findings.groups import are_fields, one_group, two_groups
-from biaskit.report.findings.labour import Slope, apart, claim_of, slopes_with_words
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, who, why
+from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_with_words
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.verdict import LEVEL, interval_side, p_against
 from biaskit.tables.coverage import LITTLE, is_under
@@ -131,7 +131,7 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     yield sentence_of(text, block.topic, "say", measured=using, about=block.about, strength=DETAIL, weak=weak)
 
 
-# --- mirrors, flattens or exaggerates (methods/representation#labour-words) -------------------------------
+# --- mirrors, flattens or exaggerates (methods/representation#workforce-words) ------------------------------
 
 
 NEITHER = 0.005
@@ -148,8 +148,8 @@ class AnswerSlope(Slope):
 def slopes(content: Content) -> Iterator[AnswerSlope]:
     """Yield the slope of each model and way to ask."""
     for block in blocks_in(content):
-        levels, distances = block.against_labour("level"), block.against_labour("distance")
-        for row in defined(block.against_labour("slope"), "estimate"):
+        levels, distances = block.against_workforce("level"), block.against_workforce("distance")
+        for row in defined(block.against_workforce("slope"), "estimate"):
             model = row["model_a"]
             if model in block.models:
                 yield AnswerSlope(
@@ -159,16 +159,16 @@ def slopes(content: Content) -> Iterator[AnswerSlope]:
                 )
 
 
-def labour(content: Content) -> Iterator[Sentence]:
+def workforce(content: Content) -> Iterator[Sentence]:
     """Make a sentence for each model and bias type; then say why others have no slope."""
     for slope in slopes_with_words(content):
         if isinstance(slope, AnswerSlope):
             yield _sentence(slope)
-    if content.reference not in ("labour", "both"):
+    if content.reference not in ("workforce", "both"):
         return
     missing = "{opening}, women compared with labour statistics: not measured ({why})."
     for block in blocks_in(content):
-        for row in undefined(block.against_labour("slope"), "estimate"):
+        for row in undefined(block.against_workforce("slope"), "estimate"):
             model = row["model_a"]
             if model in block.models:
                 text = filled(missing, opening=block.opening(), why=why(row))

@@ -107,9 +107,9 @@ class ProbeBlock:
         del scope["debiasing_id"]
         return where(self.part.tables.get("tests", ()), **scope)
 
-    def against_labour(self, kind: str) -> list[Row]:
+    def against_workforce(self, kind: str) -> list[Row]:
         """Its tests of a kind of the shares over all jobs against labour statistics."""
-        rows = tests(self.tests, "female_share~labour_female_share", kind, "labour")
+        rows = tests(self.tests, "female_share~workforce_share", kind, "workforce")
         return where(rows, group_a="", group_b="")
 
     @cached_property

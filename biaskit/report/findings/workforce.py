@@ -1,6 +1,6 @@
-"""Whether shares mirror, flatten or exaggerate the workforce (methods/representation#labour-words).
+"""Whether shares mirror, flatten or exaggerate the workforce (methods/representation#workforce-words).
 
-tests.csv tests a slope against 0, no relation. Here it is tested against 1, the labour force itself: claims
+tests.csv tests a slope against 0, no relation. Here it is tested against 1, the workforce itself: claims
 of their own, adjusted among themselves over the whole page.
 """
 
@@ -25,7 +25,7 @@ from biaskit.tables.query import Row
 
 MIRRORED = 1.0
 SLOPE_MARGIN = 0.2
-"""How far a slope may lie from 1, at the ends of its 90 % interval, and still mirror the labour force."""
+"""How far a slope may lie from 1, at the ends of its 90 % interval, and still mirror the workforce."""
 SHARE_MARGIN = 0.1
 """The same for the height of the line where half are women, and for the mean distance of jobs from it."""
 
@@ -38,12 +38,12 @@ VERDICTS: dict[Word, Verdict] = {
     "unclear": "no-clear-difference",
 }
 """Word → verdict of the slope against 1."""
-_TEMPLATE = templates_of()["labour"]
+_TEMPLATE = templates_of()["workforce"]
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """A slope on the shares of the labour force, the rows that could contradict it, and its word."""
+    """A slope on the shares of the workforce, the rows that could contradict it, and its word."""
 
     part: Part
     model: str
@@ -67,9 +67,9 @@ def slopes_with_words(content: Content) -> list[Slope]:
         within ± `SHARE_MARGIN`, and the distance's lies below it. Else under 0.05:
         exaggerates above 1, flattens below 1, reverses where the slope's interval lies below 0 and the page
         names the difference between the groups of jobs lower.
-    Reference: methods/representation#labour-words.
+    Reference: methods/representation#workforce-words.
     """
-    if content.reference not in ("labour", "both"):
+    if content.reference not in ("workforce", "both"):
         return []
     slopes: list[Slope] = []
     for folder in folders():

@@ -15,9 +15,9 @@ LEGEND = (Entry("as in the workforce", line="-"), Entry("fit within the two gend
 
 
 def spots_of(points: Mapping[str, Point], rows: Sequence[Row], item: str) -> list[Spot]:
-    """Place each item at its labour share; `item`: the column that names it."""
-    labour_of = {str(row[item]): row["labour_female_share"] for row in rows}
-    return [Spot(name, labour_of[name], p.x, p.low, p.high) for name, p in points.items()]
+    """Place each item at its workforce share; `item`: the column that names it."""
+    workforce_of = {str(row[item]): row["workforce_share"] for row in rows}
+    return [Spot(name, workforce_of[name], p.x, p.low, p.high) for name, p in points.items()]
 
 
 def square(title: str, what: str, spots: Sequence[Spot], mark: Mark, fitted: Lines | None = None) -> Square:

@@ -1,4 +1,4 @@
-"""Slope, level and distance from the workforce are three things (methods/representation#labour-slope)."""
+"""Slope, level and distance from the workforce are three things (methods/representation#workforce-slope)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from places import BENCHMARKS, module_of
 
 from biaskit.measures.personas.contrasts import test_rows as rows_of_tests
-from biaskit.measures.personas.representation import labour_contrast
+from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.stats.arms import CellValues, part_of_two
-from biaskit.stats.contrasts import ONE_SIDE, Scope, against_labour
+from biaskit.stats.contrasts import ONE_SIDE, Scope, against_workforce
 from biaskit.stats.correlation import level_test, level_weights, slope_test
 from biaskit.stats.welch import mean_distance
 
-SCOPE = Scope("probe", "labour", "m", "m", quantity="female_share~labour_female_share", gender="female")
-LABOUR = np.linspace(0.05, 0.95, 12)
+SCOPE = Scope("probe", "workforce", "m", "m", quantity="female_share~workforce_share", gender="female")
+WORKFORCE = np.linspace(0.05, 0.95, 12)
 
 
-def rows(shares: CellValues, labour: np.ndarray = LABOUR) -> dict[str, dict[str, object]]:
-    made = against_labour(shares, labour, scope=SCOPE, margins={}, seed=1)
+def rows(shares: CellValues, workforce: np.ndarray = WORKFORCE) -> dict[str, dict[str, object]]:
+    made = against_workforce(shares, workforce, scope=SCOPE, margins={}, seed=1)
     return {str(row["kind"]): row for row in made}
 
 
@@ -33,19 +33,19 @@ def test_a_line_that_is_flat_and_low_has_a_level_and_no_slope() -> None:
     assert found["slope"]["estimate"] == pytest.approx(0, abs=0.02)
     assert found["level"]["estimate"] == pytest.approx(-0.2, abs=0.01)
     assert found["level"]["ci_high"] < 0  # type: ignore[operator]
-    assert found["distance"]["estimate"] == pytest.approx(np.abs(0.3 - LABOUR).mean(), abs=0.01)
+    assert found["distance"]["estimate"] == pytest.approx(np.abs(0.3 - WORKFORCE).mean(), abs=0.01)
     assert (found["level"]["verdict"], found["distance"]["verdict"]) == ("", "")
 
 
-def test_every_job_off_by_twenty_points_has_the_level_of_labour_and_the_distance_says_so() -> None:
+def test_every_job_off_by_twenty_points_has_the_level_of_workforce_and_the_distance_says_so() -> None:
     off = np.where(np.arange(12) % 2, 0.2, -0.2)
-    found = rows(points(LABOUR + off))
+    found = rows(points(WORKFORCE + off))
     assert abs(found["level"]["estimate"]) < 0.02  # type: ignore[arg-type]
     assert found["distance"]["estimate"] == pytest.approx(0.2)
     assert found["distance"]["p_value"] is None
 
 
-def test_no_level_where_all_labour_shares_lie_on_one_side() -> None:
+def test_no_level_where_all_workforce_shares_lie_on_one_side() -> None:
     found = rows(points(np.linspace(0.2, 0.6, 12)), np.linspace(0.6, 0.9, 12))
     assert (found["level"]["estimate"], found["level"]["reason"]) == (None, ONE_SIDE)
     assert found["slope"]["estimate"] is not None
@@ -69,12 +69,12 @@ def test_level_and_distance_lie_between_their_bounds_wherever_the_shares_do(seed
 
 def test_the_level_is_the_weighted_mean_of_the_shares() -> None:
     y = np.random.default_rng(0).random(12)
-    weights = level_weights(LABOUR, 0.5)
+    weights = level_weights(WORKFORCE, 0.5)
     assert weights.sum() == pytest.approx(1)
-    assert level_test(LABOUR, y, 0.5).estimate == pytest.approx(weights @ y - 0.5)
-    fit = np.polyfit(LABOUR, y, 1)
-    assert level_test(LABOUR, y, 0.5).estimate == pytest.approx(np.polyval(fit, 0.5) - 0.5)
-    assert slope_test(LABOUR, y).estimate == pytest.approx(fit[0])
+    assert level_test(WORKFORCE, y, 0.5).estimate == pytest.approx(weights @ y - 0.5)
+    fit = np.polyfit(WORKFORCE, y, 1)
+    assert level_test(WORKFORCE, y, 0.5).estimate == pytest.approx(np.polyval(fit, 0.5) - 0.5)
+    assert slope_test(WORKFORCE, y).estimate == pytest.approx(fit[0])
 
 
 def test_intervals_of_level_and_distance_hold_what_is_true() -> None:
@@ -82,10 +82,10 @@ def test_intervals_of_level_and_distance_hold_what_is_true() -> None:
     rng = np.random.default_rng(5)
     levels, distances = [], []
     for _ in range(600):
-        labour = rng.random(20)
-        y = 0.4 + 0.6 * (labour - 0.5) + rng.normal(0, 0.08, 20)
-        levels.append(level_test(labour, y, 0.5).ci95)
-        distances.append(mean_distance(y, labour))
+        workforce = rng.random(20)
+        y = 0.4 + 0.6 * (workforce - 0.5) + rng.normal(0, 0.08, 20)
+        levels.append(level_test(workforce, y, 0.5).ci95)
+        distances.append(mean_distance(y, workforce))
     held = np.mean([low <= -0.1 <= high for low, high in levels])  # type: ignore[misc]
     assert 0.93 <= held <= 0.975
     truth = np.mean([found.estimate for found in distances])  # type: ignore[misc]
@@ -96,8 +96,8 @@ def test_intervals_of_level_and_distance_hold_what_is_true() -> None:
 OTHERS = ("n_nonbinary", "n_not_inferred", "n_refused", "n_empty")
 
 
-def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None:
-    """methods/representation#labour-slope: on average 0 and every occupation 20 points off is no parity."""
+def test_texts_are_at_parity_with_workforce_only_where_each_occupation_is() -> None:
+    """methods/representation#workforce-slope: on average 0 and each occupation 20 points off is no parity."""
 
     def at(i: int, share: float, off: float) -> float:
         return share + (off if i % 2 else -off) + 0.002 * (i % 3)
@@ -106,7 +106,7 @@ def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None
         return [
             {"model": "m", "occupation": f"o{i:02}", "template_id": "all", "reason": None,
              "n_female": (women := round(1000 * at(i, share, off))), "n_male": 1000 - women,
-             **dict.fromkeys(OTHERS, 0), "female_share": women / 1000, "labour_female_share": share}
+             **dict.fromkeys(OTHERS, 0), "female_share": women / 1000, "workforce_share": share}
             for i, share in enumerate(np.linspace(0.25, 0.75, 20).tolist())
         ]  # fmt: skip
 
@@ -136,7 +136,7 @@ def test_a_cell_that_names_neither_gender_is_empty_and_loses_no_job() -> None:
     assert (part.empty.sum(), bool(part.empty[0, 0])) == (1, True)
     assert 0 <= part.point[0, 0] <= 1
     assert part.low_and_high[0][0, 0] == 0 < part.low_and_high[1][0, 0] == 1
-    rows = against_labour(part, np.linspace(0.05, 0.95, 20), scope=SCOPE, margins={}, seed=1)
+    rows = against_workforce(part, np.linspace(0.05, 0.95, 20), scope=SCOPE, margins={}, seed=1)
     assert {row["n_a"] for row in rows} == {20}
 
 
@@ -145,10 +145,10 @@ def test_texts_without_a_gender_leave_the_difference_between_bounds() -> None:
         counts = {"n_female": women, "n_male": men, "n_nonbinary": 0, "n_refused": refused, "n_empty": 0}
         share = women / (women + men)
         own = {"model": "m", "occupation": job, "template_id": template, "female_share": share}
-        return {**own, **counts, "n_not_inferred": no_gender + refused, "labour_female_share": 0.5}
+        return {**own, **counts, "n_not_inferred": no_gender + refused, "workforce_share": 0.5}
 
     rows = [row(job, t, 6, 2, 8, 4) for job in ("a", "b") for t in ("p", "q", "all")]
-    (contrast,) = labour_contrast(rows)
+    (contrast,) = workforce_contrast(rows)
     assert [end.tolist() for end in contrast.ends] == [[6 / 16] * 2, [14 / 16] * 2]
     p = 7 / 10
     assert contrast.noise.tolist() == pytest.approx([p * (1 - p) / 8 / 2] * 2)
