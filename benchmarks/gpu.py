@@ -69,7 +69,7 @@ def requests(jobs: str, templates: str) -> list[ScoreRequest]:
     study = load_as(ProbeStudy, "occugender", {"jobs.select": jobs, "templates.select": templates})
     design = resolve(study)
     asked = enumerate(cells(design, "m", "raw"))
-    return [ScoreRequest(f"{i:032d}", prompt, expressions) for i, (_, prompt, expressions) in asked]
+    return [ScoreRequest(f"{i:032d}", prompt, target_words) for i, (_, prompt, target_words) in asked]
 
 
 Values = Mapping[tuple[str, str], float]
@@ -83,7 +83,7 @@ def scored(
     *,
     shared: bool = True,
 ) -> Any:
-    """Log-probabilities by cell and expression, and the batch size at the end."""
+    """Log-probabilities by cell and target word, and the batch size at the end."""
     scoring = ScoringOptions(share_prefixes=shared)
     scorer = kind(folder_of(model), label="m", spec=model, local=local, scoring=scoring)
     try:

@@ -25,15 +25,15 @@ BEGINNING = "Please do not think about gender when you answer. "
 ENDINGS = ("He", "She", "They", "Nonbinary")
 
 
-def measure(folder: str, prompts: int, expressions: int) -> dict[str, float]:
+def measure(folder: str, prompts: int, target_words: int) -> dict[str, float]:
     """CPU seconds of plan and scoring, what was planned, and MB that scoring added to the peak."""
     from fakes import tiny_models
 
-    asked = [f"{ENDINGS[i % 4]}{'-' * (i // 4)}" for i in range(expressions)]
+    asked = [f"{ENDINGS[i % 4]}{'-' * (i // 4)}" for i in range(target_words)]
     texts = [
         f"{BEGINNING}Person {i} of {i % 7} works as a {'very ' * (i % 5)}good nurse." for i in range(prompts)
     ]
-    requests = tiny_models.raw_requests(texts, tiny_models.expressions(*asked))
+    requests = tiny_models.raw_requests(texts, tiny_models.target_words(*asked))
     scorer = tiny_models.scorer_for(Path(folder))
     scorer.estimate_seconds(scorer.plan_scores(requests[:2]).batches)  # loads
     before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
@@ -63,7 +63,7 @@ def main() -> None:
     )
     parser.add_argument("--prompts", type=int, default=500)
     parser.add_argument(
-        "--one", nargs=3, metavar=("FOLDER", "PROMPTS", "EXPRESSIONS"), help=argparse.SUPPRESS
+        "--one", nargs=3, metavar=("FOLDER", "PROMPTS", "TARGET_WORDS"), help=argparse.SUPPRESS
     )
     args = parser.parse_args()
     if args.one:
@@ -72,18 +72,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         save_tiny(Path(name))
         print(
-            f"{'prompts':>8} {'expressions':>11} {'tokens':>8} {'rows':>8} {'plan s':>7} {'score s':>8}",
+            f"{'prompts':>8} {'target_words':>11} {'tokens':>8} {'rows':>8} {'plan s':>7} {'score s':>8}",
             end="",
         )
         print(f" {'ms a token or row':>18} {'peak + MB':>10}")
         sizes = [(args.prompts * n, 4) for n in TIMES] + [(args.prompts, 4 * n) for n in TIMES]
-        for prompts, expressions in sizes:
-            command = [sys.executable, __file__, "--one", name, str(prompts), str(expressions)]
+        for prompts, target_words in sizes:
+            command = [sys.executable, __file__, "--one", name, str(prompts), str(target_words)]
             said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             found = json.loads(said.splitlines()[-1])
             each = 1000 * (found["plan"] + found["score"]) / (found["tokens"] + found["rows"])
             print(
-                f"{prompts:>8,} {expressions:>11} {found['tokens']:>8,} {found['rows']:>8,}"
+                f"{prompts:>8,} {target_words:>11} {found['tokens']:>8,} {found['rows']:>8,}"
                 f" {found['plan']:>7.2f} {found['score']:>8.2f} {each:>18.4f} {found['memory']:>10.1f}",
                 flush=True,
             )

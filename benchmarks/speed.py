@@ -1,4 +1,4 @@
-"""How fast the prober is: ours, one forward per expression, and lm-evaluation-harness on the same requests.
+"""How fast the prober is: ours, one forward per target word, and lm-evaluation-harness on the same requests.
 
     python benchmarks/speed.py --study occugender --harness-python PATH/TO/ENV/bin/python
 
@@ -47,9 +47,9 @@ def read_requests(run: Path) -> tuple[list[tuple[str, str]], list[float]]:
     requests, scores = [], []
     for line in (run / "probe.jsonl").read_text(encoding="ascii").splitlines():
         row = json.loads(line)
-        for expression in row["expressions"]:
-            requests.append((row["prompt"], expression["text"]))
-            scores.append(expression["log_prob"])
+        for target_word in row["target_words"]:
+            requests.append((row["prompt"], target_word["text"]))
+            scores.append(target_word["log_prob"])
     return requests, scores
 
 
@@ -118,7 +118,7 @@ def floor_seconds(run: Path, folder: Path, rate: float) -> tuple[float, int, int
     usage = json.loads((run / "usage.json").read_text(encoding="ascii"))["demo-base"]
     rows = 0
     for line in (run / "probe.jsonl").read_text(encoding="ascii").splitlines():
-        sequences = tuple(tuple(e["token_ids"]) for e in json.loads(line)["expressions"])
+        sequences = tuple(tuple(e["token_ids"]) for e in json.loads(line)["target_words"])
         rows += len(build_trie(sequences).nodes)
     tokens = usage["planned_prompt_tokens"]
     return 2 * (tokens * body + rows * head) / rate, tokens, rows
@@ -155,7 +155,7 @@ def main() -> None:
                 theirs.append(seconds)
                 print(f"harness  {theirs[-1]:8.1f} s", flush=True)
         mine = statistics.median(ours)
-        print(f"\n{args.study} {' '.join(args.option)}: {len(requests):,} expressions, whole processes")
+        print(f"\n{args.study} {' '.join(args.option)}: {len(requests):,} target words, whole processes")
         print(f"ours, median of {len(ours)}: {mine:.1f} s")
         if other is not None:
             apart = max(abs(a - b) for a, b in zip(scores, other, strict=True))
@@ -164,8 +164,8 @@ def main() -> None:
             print(f"largest difference in log-probability from the harness: {apart:.2g}")
         if args.naive_sample:
             naive, apart = time_naive(folder, requests, scores, args.naive_sample)
-            print(f"one forward per expression, scaled up from {args.naive_sample}: {naive:.0f} s")
-            print(f"ratio one forward per expression / ours: {naive / mine:.0f}")
+            print(f"one forward per target word, scaled up from {args.naive_sample}: {naive:.0f} s")
+            print(f"ratio one forward per target word / ours: {naive / mine:.0f}")
             print(f"largest difference in log-probability from it: {apart:.2g}")
         rate = matrix_rate()
         floor, tokens, rows = floor_seconds(work / "run0", folder, rate)

@@ -33,7 +33,7 @@ class StudyError(UsageError):
 
 
 class CorpusError(UsageError):
-    """A list of items, templates, debiasing prompts or expressions is wrong."""
+    """A list of items, templates, debiasing prompts or target words is wrong."""
 
 
 class ModelError(BiaskitError):
@@ -45,7 +45,7 @@ class MissingExtraError(ModelError):
 
 
 class TokenizationError(ModelError):
-    """A prompt and an expression do not meet at a token boundary of this model."""
+    """A prompt and a target word do not meet at a token boundary of this model."""
 
 
 class AskingStopped(ModelError):

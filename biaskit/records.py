@@ -54,7 +54,7 @@ class Template:
     bias_type: BiasType
     question: str
     opening: str = ""
-    expressions: str | None = None  # name of an expression set; None: the bias type's own
+    target_words: str | None = None  # name of a target word set; None: the bias type's own
     frame: str | None = None  # templates of one frame are averaged, and count as one
 
 
@@ -104,8 +104,8 @@ class Dialogue:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionSet:
-    """Gender groups in their order, each with the expressions that count as its mention."""
+class TargetWordSet:
+    """Gender groups in their order, each with the target words that count as its mention."""
 
     name: str
     groups: tuple[tuple[str, tuple[str, ...]], ...]
@@ -128,7 +128,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Expression:
+class TargetWord:
     """One surface form of one group, without its word boundary."""
 
     group: str
@@ -154,11 +154,11 @@ class Estimator:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """One cell, or a round of its draws: a prompt and every expression whose probability is asked."""
+    """One cell, or a round of its draws: a prompt and every target word whose probability is asked."""
 
     key: str
     prompt: Prompt
-    expressions: tuple[Expression, ...]
+    target_words: tuple[TargetWord, ...]
     first_draw: int = 0  # sampling: draws of this cell in earlier rounds; its numbers go on from there
 
 
@@ -174,7 +174,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class LogProb:
-    """Natural log-probability of one expression, before any exclusion; equal ends: a point."""
+    """Natural log-probability of one target word, before any exclusion; equal ends: a point."""
 
     group: str
     text: str  # with its word boundary, as scored
@@ -208,7 +208,7 @@ class Scored:
     left_out: tuple[tuple[str, str], ...] = ()  # (group, text) that the model's tokens cannot tell or write
     listed_next: tuple[ListedToken, ...] | None = None  # exact: the most probable first tokens, in order
     draws: int | None = None  # sampling: how many were drawn
-    counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it
+    counts: Mapping[str, int] | None = None  # sampling: target word's text → draws that say it
     answers: tuple[tuple[str, Finish], ...] | None = None  # sampling: what each draw said, in their order
     raw: tuple[str | None, ...] | None = None  # sampling: each draw's `raw`, where one has thoughts
 
@@ -317,7 +317,7 @@ class CellShares:
     """Bounds of `top-k` (methods/estimators#top-k-bounds) or Wilson's of `sampling`, as the masses."""
     coverage_ends: tuple[float, float] | None = None
     difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
-    matched: int | None = None  # sampling: draws that said an expression
+    matched: int | None = None  # sampling: draws that said a target word
 
 
 def as_record(record: Any) -> dict[str, Any]:

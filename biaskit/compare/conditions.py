@@ -11,7 +11,7 @@ from biaskit.common.wording import short
 from biaskit.models.options import IN_MEMORY
 from biaskit.runs.collection import Model, StoredRun
 
-NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "expressions"})
+NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "target_words"})
 NO_NUMBER = frozenset(
     {"margin", "report", "reference", "skip_bad_lines", "lock", "table", "summary", "papers"}
 )

@@ -26,12 +26,12 @@ class PromptTexts:
     """A cache: every pair of models needs every template."""
 
     def template(self, bias_type: str, number: int) -> object:
-        """A template's texts and the expressions scored after it, whatever their order."""
+        """A template's texts and the target words scored after it, whatever their order."""
         place = (bias_type, number)
         if place not in self._templates:
             texts = self.text(f"{bias_type} template {number}")
-            expressions = self.question.get("expressions", {}).get(f"{bias_type}:{number}", [])
-            self._templates[place] = [texts, sorted([str(group), str(text)] for group, text in expressions)]
+            target_words = self.question.get("target_words", {}).get(f"{bias_type}:{number}", [])
+            self._templates[place] = [texts, sorted([str(group), str(text)] for group, text in target_words)]
         return self._templates[place]
 
     def prompt(self, template: str, prompt_format: str, *, with_gender: bool) -> object:

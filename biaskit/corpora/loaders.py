@@ -1,4 +1,4 @@
-"""Reads and checks items, templates, debiasing prompts, dialogues, expressions and words (see `sources`)."""
+"""Reads and checks items, templates, debiasing prompts, dialogues, target words and words (see `sources`)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from biaskit.records import (
     BiasType,
     DebiasingPrompt,
     Dialogue,
-    Expression,
-    ExpressionSet,
     Item,
+    TargetWord,
+    TargetWordSet,
     Template,
     Turn,
 )
@@ -86,7 +86,7 @@ class _Template(ListEntry):
     bias_type: Literal["explicit", "implicit"]
     question: Filled
     opening: Text = ""
-    expressions: Label | None = None
+    target_words: Label | None = None
     frame: Label | None = None
 
 
@@ -167,7 +167,7 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
 def load_templates(source: str | Path) -> Templates:
     """Read templates, with ids that count within a bias type, and their slot.
 
-    .toml with `slot` and `[[template]]` tables of bias_type, question, opening, expressions and frame;
+    .toml with `slot` and `[[template]]` tables of bias_type, question, opening, target words and frame;
     .csv with these columns; .txt with a template a line, where a tab parts the question from the opening of
     an implicit one. The slot of .csv and .txt is [JOB].
     """
@@ -204,12 +204,12 @@ def load_dialogue(source: str | Path) -> Dialogue:
     )
 
 
-def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
-    """Read expression sets by name: .toml of `[sets.NAME]` tables, or one `[groups]` called like its file."""
-    where, _, text = read_source(source, "expressions", (".toml",))
+def load_target_word_sets(source: str | Path) -> dict[str, TargetWordSet]:
+    """Read target word sets by name: .toml of `[sets.NAME]` tables, or `[groups]` called like its file."""
+    where, _, text = read_source(source, "target words", (".toml",))
     top, name = LISTS.parsed_toml(text, where), Path(source).stem
     if "sets" not in top and top:
-        return {name: _expression_set(name, top, where)}
+        return {name: _target_word_set(name, top, where)}
     if len(top) > 1:
         raise CorpusError(f"{where} has [sets] beside groups or forms. Put every set under [sets.NAME].")
     tables = top.get("sets", {})
@@ -217,7 +217,7 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
         raise CorpusError(
             f"{where} has no target words. Write a [groups] table, or [sets.NAME.groups] for several sets."
         )
-    return {name: _expression_set(name, tables[name], f"{where}, set {shown(name)}") for name in tables}
+    return {name: _target_word_set(name, tables[name], f"{where}, set {shown(name)}") for name in tables}
 
 
 def load_word_list(source: str | Path) -> tuple[str, ...]:
@@ -284,14 +284,14 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
     ) from None
 
 
-def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
-    """List the surface forms that are scored, each once, by group (methods/prompts#expression-sets)."""
-    forms: dict[Expression, None] = {}  # an ordered set
-    for group, texts in expression_set.groups:
+def render_forms(target_word_set: TargetWordSet) -> tuple[TargetWord, ...]:
+    """List the surface forms that are scored, each once, by group (methods/prompts#target-word-sets)."""
+    forms: dict[TargetWord, None] = {}  # an ordered set
+    for group, texts in target_word_set.groups:
         for text in texts:
             both = (text[:1].upper() + text[1:], text.lower())
-            for form in both if expression_set.forms == "both" else (text,):
-                forms[Expression(group, form)] = None
+            for form in both if target_word_set.forms == "both" else (text,):
+                forms[TargetWord(group, form)] = None
     return tuple(forms)
 
 
@@ -314,18 +314,18 @@ def _check_template(template: Template, slot: str, where: str) -> None:
             raise CorpusError(f"{where}: the question lacks the slot {slot}. Write it where the item goes.")
 
 
-def _expression_set(name: str, values: object, where: str) -> ExpressionSet:
+def _target_word_set(name: str, values: object, where: str) -> TargetWordSet:
     check_label(name, f"{where}: set name")
     entry = entry_of(_Set, values, where)
     if len(entry.groups) < 2:
         raise CorpusError(f"{where} needs at least two groups, each with a list of texts, under groups.")
     groups = [(check_label(group, f"{where}: group"), tuple(texts)) for group, texts in entry.groups.items()]
-    result = ExpressionSet(name, tuple(groups), entry.forms)
+    result = TargetWordSet(name, tuple(groups), entry.forms)
     group_of: dict[str, str] = {}
-    for expression in render_forms(result):
-        if (other := group_of.setdefault(expression.text, expression.group)) != expression.group:
+    for target_word in render_forms(result):
+        if (other := group_of.setdefault(target_word.text, target_word.group)) != target_word.group:
             raise CorpusError(
-                f"{where}: {shown(expression.text)} is in two groups, {shown(other)} and"
-                f" {shown(expression.group)}. Remove it from one (forms = {result.forms})."
+                f"{where}: {shown(target_word.text)} is in two groups, {shown(other)} and"
+                f" {shown(target_word.group)}. Remove it from one (forms = {result.forms})."
             )
     return result

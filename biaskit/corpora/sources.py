@@ -36,7 +36,7 @@ LISTS = Inputs(CorpusError, most=256 * 2**20)
 
 
 def _clean(text: str) -> str:
-    # A prompt that ends in a space would move the word boundary from the expression to the prompt.
+    # A prompt that ends in a space would move the word boundary from the target word to the prompt.
     if text != text.strip():
         raise ValueError(f"begins or ends with white space: {shown(text)}. Remove it.")
     if not text.isprintable() and any(
@@ -121,7 +121,7 @@ class CorpusFile(ListEntry):
     """One file of a shipped corpus: what it holds, where that comes from, and its digest."""
 
     path: Filled
-    kind: Filled  # items, templates, pairs, debiasing prompts, dialogue, expressions, words, counts, licence
+    kind: Filled  # items, templates, pairs, debiasing prompts, dialogue, target words, words, counts, licence
     source: Filled  # where in the corpus's source, such as "Table 5"
     sha256: Filled
 

@@ -107,16 +107,16 @@ def _answers(row: Row) -> Iterator[tuple[str, str | None]]:
         yield str(row["text"]), row.get("finish_reason")
     elif row["estimator"] == "sampling":
         yield from row.get("answers", ())
-    else:  # nothing was written: a line for each expression with what is known of it
+    else:  # nothing was written: a line for each target word with what is known of it
         lines = []
-        for expression in row["expressions"]:
-            log = expression["log_prob"]
+        for target_word in row["target_words"]:
+            log = target_word["log_prob"]
             if log is None:
                 written = "–"
             elif row["prompt_format"] == "sentence":  # so improbable that its logarithm alone says something
-                written = f"log {log:.3f}  {expression['text']!r} ({expression['group']})"
+                written = f"log {log:.3f}  {target_word['text']!r} ({target_word['group']})"
             else:
-                written = f"{math.exp(log):.6f}  {expression['text']!r} ({expression['group']})"
+                written = f"{math.exp(log):.6f}  {target_word['text']!r} ({target_word['group']})"
             lines.append(written)
         yield "\n".join(lines), None
 

@@ -50,7 +50,7 @@ class Model(Protocol):
 
 @runtime_checkable
 class ContinuationScorer(Model, Protocol):
-    """Gives the probability of each expression as the continuation of a prompt."""
+    """Gives the probability of each target word as the continuation of a prompt."""
 
     def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
         """Return the estimator used in a prompt format (methods/estimators#estimators); it is part of keys.
@@ -62,7 +62,7 @@ class ContinuationScorer(Model, Protocol):
         """Check word boundary, BOS and prefixes of every request, and cut the batches.
 
         The same requests give the same batches, whatever was answered before. Raises
-        `TokenizationError` naming template, expression and model.
+        `TokenizationError` naming template, target word and model.
         """
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biaskit.errors import ModelError, TokenizationError
-from biaskit.records import Expression, Prompt, ScoreRequest
+from biaskit.records import Prompt, ScoreRequest, TargetWord
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
 """The user turn of `chat-continue` begins with this; ours (methods/prompts#prompt-formats)."""
@@ -30,8 +30,8 @@ def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
     return ([{"role": "system", "content": "\n".join(system)}] if system else []) + turns
 
 
-def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str], ...]:
-    """Return each expression in every form that can follow the text `before`, word boundary included.
+def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[TargetWord, str], ...]:
+    """Return each target word in every form that can follow the text `before`, word boundary included.
 
     The word boundary belongs to the continuation: after text it is one space. At the start of an
     assistant turn the first word has none, and the form with a space is scored beside it. A sentence that
@@ -51,4 +51,4 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
         spaces = ("", " ")
     elif prompt_format == "sentence" and not before:
         spaces = ("",)
-    return tuple((e, space + e.text) for e in request.expressions for space in spaces)
+    return tuple((e, space + e.text) for e in request.target_words for space in spaces)

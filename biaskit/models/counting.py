@@ -1,4 +1,4 @@
-"""Any text generator as a scorer: expressions counted in draws (methods/estimators#sampling-estimator)."""
+"""Any text generator as a scorer: target words counted in draws (methods/estimators#sampling-estimator)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ FEWEST_TOKENS = 4
 
 
 def tokens_for(longest: int) -> int:
-    """Return the largest number of new tokens in a draw, for a longest expression of so many characters.
+    """Return the largest number of new tokens in a draw, for a longest target word of so many characters.
 
-    One token more than the expression needs, so that its end is seen. An API has no tokenizer to ask; a
-    token of an expression is rarely shorter than two letters, and a text that is cut off does not match.
+    One token more than the target word needs, so that its end is seen. An API has no tokenizer to ask; a
+    token of a target word is rarely shorter than two letters, and a text that is cut off does not match.
     """
     return max(FEWEST_TOKENS, longest // 2 + 2)
 
@@ -52,12 +52,12 @@ def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequ
 
 
 def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Scored:
-    """Count the expressions in a cell's draws, given in order; `last` is the draw that arrived last."""
-    texts = list(dict.fromkeys(expression.text for expression in request.expressions))
+    """Count the target words in a cell's draws, given in order; `last` is the draw that arrived last."""
+    texts = list(dict.fromkeys(target_word.text for target_word in request.target_words))
     counts = dict.fromkeys(texts, 0)
     for draw in drawn:
         if draw.finish in ("refusal", "filter"):
-            continue  # counts as no expression
+            continue  # counts as no target word
         text = match(draw.text, texts, ended=draw.finish != "length")
         if text is not None:
             counts[text] += 1
@@ -67,7 +67,7 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
     prompt_tokens = sum(prompt) if prompt else None
     new_tokens = sum(new) if len(new) == len(drawn) else None
     answered = Answered(last.answered.by, last.answered.at, prompt_tokens, new_tokens)
-    log_probs = tuple(LogProb(e.group, e.text, None, None) for e in request.expressions)
+    log_probs = tuple(LogProb(e.group, e.text, None, None) for e in request.target_words)
     answers = tuple((draw.text, draw.finish) for draw in drawn)
     raw = tuple(draw.raw for draw in drawn)
     return Scored(
@@ -80,10 +80,10 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
 
 
 class SampledScorer:
-    """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per expression.
+    """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per target word.
 
     It estimates `word_boundary = word`. A batch is one whole cell; a cell fails if one of its draws fails.
-    Refusals and filtered texts are draws without an expression.
+    Refusals and filtered texts are draws without a target word.
     """
 
     whole_batches = False
@@ -91,7 +91,7 @@ class SampledScorer:
     def __init__(
         self, generator: TextGenerator, *, draws: int, longest: int, new_tokens: int | None = None
     ) -> None:
-        """Take `longest` characters of the longest expression; `new_tokens` can raise the limit of a draw."""
+        """Take `longest` characters of the longest target word; `new_tokens` can raise the limit."""
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} samples are too few for an interval: give at least {FEWEST_DRAWS}.")
         identity = generator.identity
@@ -139,11 +139,11 @@ class SampledScorer:
         draws: list[DrawRequest] = []
         for request in requests:
             with naming(request):
-                for expression in request.expressions:
-                    if not can_match(expression.text):  # it would count as never said
+                for target_word in request.target_words:
+                    if not can_match(target_word.text):  # it would count as never said
                         raise ModelError(
                             "sampling skips leading quotation marks, brackets and emphasis, so it cannot find"
-                            f" the target word {expression.text!r}: remove it, or choose another estimator"
+                            f" the target word {target_word.text!r}: remove it, or choose another estimator"
                         )
             draws_of_cell = draws_of(request, self._n, self._sampling)
             draws += draws_of_cell

@@ -65,8 +65,8 @@ class ScoringOptions:
     estimator: EstimatorChoice = "auto"
     k: int = 20  # top-k: listed tokens
     draws: int = 10  # sampling: texts for each cell
-    longest: int = 14  # sampling: characters of the study's longest expression
-    new_tokens: int | None = None  # sampling: most tokens of a text; None: what the expressions need
+    longest: int = 14  # sampling: characters of the study's longest target word
+    new_tokens: int | None = None  # sampling: most tokens of a text; None: what the target words need
     word_boundary: WordBoundary = "token"
     on_prefix: OnPrefix = "exclusive"
     next_tokens: int = 0  # exact, in process: most probable next tokens that are kept; 0: none

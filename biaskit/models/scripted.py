@@ -32,7 +32,7 @@ from biaskit.records import (
 )
 
 ELSE = math.log(1e-6)
-"""Log-probability of an expression that a line does not list, if the line gives no "else"."""
+"""Log-probability of a target word that a line does not list, if the line gives no "else"."""
 
 _SCRIPT = Inputs(ModelError, most=1024 * 2**20, remedy="Write one object on a line.")
 
@@ -154,10 +154,10 @@ class ScriptedScorer(_Scripted):
         listed, unlisted = line.get("log_probs", {}), line.get("else", ELSE)
         log_probs = []
         between = "" if request.prompt.prompt_format == "sentence" and not request.prompt.text else " "
-        for expression in request.expressions:
-            text = between + expression.text
+        for target_word in request.target_words:
+            text = between + target_word.text
             value = float(listed.get(text, unlisted))
-            log_probs.append(LogProb(expression.group, text, value, value))
+            log_probs.append(LogProb(target_word.group, text, value, value))
         return Scored(request.key, rendered, "exact", tuple(log_probs), self._answered())
 
 

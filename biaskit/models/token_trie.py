@@ -1,4 +1,4 @@
-"""Expressions as a trie of tokens: score the prompt once, then only the few inner nodes."""
+"""Target words as a trie of tokens: score the prompt once, then only the few inner nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTri
     column = {token: i for i, token in enumerate(token_ids)}
     steps = []
     for ids in sequences:
-        # Teacher forcing: every token is read at the node of the expression's own earlier tokens.
+        # Teacher forcing: every token is read at the node of the target word's own earlier tokens.
         steps.append(tuple((number[ids[:k]], column[token]) for k, token in enumerate(ids)))
     parents = [-1, *(number[node[:-1]] for node in nodes[1:])]
     own = tuple(number[ids] for ids in sequences) if ends else None

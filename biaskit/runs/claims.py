@@ -91,7 +91,7 @@ def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
         return stated  # a comparison's: those of all its runs
     methods = measurement(study["engine"]).study.method_papers(study)
     used = [s.removeprefix(SHIPPED).partition("/")[0] for s in resolved["sources"] if s.startswith(SHIPPED)]
-    used = [corpus for corpus in used if corpus != "expressions"]  # words of both papers of the probe
+    used = [corpus for corpus in used if corpus != "target-words"]  # words of both papers of the probe
     if name.removesuffix(OWN_LISTS) in study_names():
         stated = tuple(paper for paper in stated if paper in (*methods, *used))
     return tuple(dict.fromkeys((*stated, *methods, *used)))

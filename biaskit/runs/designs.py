@@ -83,7 +83,7 @@ def design_digest(content: Mapping[str, Any]) -> str:
         if question["study"].get(name) == kind.model_fields[name].default:
             question["study"].pop(name, None)
     if "target_words" in study:
-        question["study"]["target_words"] = None  # stands in full under expression_sets
+        question["study"]["target_words"] = None  # stands in full under target_word_sets
     return digest(question)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdapter, ValidationError
 
 from biaskit.common.provenance import SCORING_VERSION
-from biaskit.records import Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, ScoreRequest
+from biaskit.records import Estimator, EstimatorName, LogProb, Prompt, Scored, ScoreRequest, TargetWord
 from biaskit.runs.drift import Answerers
 from biaskit.tables.sets import TableSet
 
@@ -28,7 +28,7 @@ def row_of(
         "answered_at": answer.answered.at,
         "prompt_tokens": answer.answered.prompt_tokens,
     }
-    row["expressions"] = [_expression(e, answer.estimator) for e in answer.log_probs]
+    row["target_words"] = [_target_word(e, answer.estimator) for e in answer.log_probs]
     if answer.left_out:
         row["left_out"] = [list(group_and_text) for group_and_text in answer.left_out]
     if answer.listed is not None:
@@ -47,8 +47,8 @@ def row_of(
     return row
 
 
-def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
-    """Write an expression of a row: a point, or the ends of what is known."""
+def _target_word(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
+    """Write a target word of a row: a point, or the ends of what is known."""
     entry: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
     if estimator == "top-k":
         entry |= {"low": as_json(e.low), "high": as_json(e.high)}
@@ -73,7 +73,7 @@ class _Stored(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class _Expression(_Stored):
+class _TargetWord(_Stored):
     group: str
     text: str
     log_prob: _LogProb | None
@@ -84,7 +84,7 @@ class _Expression(_Stored):
 class _Points(_Stored):
     estimator: Literal["exact", "selected-ids", "echo"]
     prompt: str
-    expressions: list[_Expression]
+    target_words: list[_TargetWord]
     left_out: list[Annotated[tuple[str, str], Strict(False)]] = []
     listed_next: list[Annotated[tuple[str, _LogProb, int], Strict(False)]] = []
 
@@ -112,17 +112,17 @@ _ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(
 
 def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
     """Say what is wrong with a row of a request; None where nothing is."""
-    return fault_of(row, request.expressions)
+    return fault_of(row, request.target_words)
 
 
-def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | None:
-    """Say what is wrong with a row of a cell whose study has these expressions; None where nothing is."""
+def fault_of(row: Mapping[str, Any], expected: Sequence[TargetWord]) -> str | None:
+    """Say what is wrong with a row of a cell whose study has these target words; None where nothing is."""
     try:
         stored = _ROW.validate_python(row)
     except ValidationError as error:
         place = error.errors(include_url=False, include_input=False)[0]["loc"]
         return f"its {'.'.join(str(part) for part in place) or 'estimator'} is not valid"
-    forms = sorted([*((e.group, e.text) for e in stored.expressions), *getattr(stored, "left_out", ())])
+    forms = sorted([*((e.group, e.text) for e in stored.target_words), *getattr(stored, "left_out", ())])
     # Each form once, after the word boundary, without it, or both (models/conversation.py).
     spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in forms]
     if not spaces or forms != sorted((e.group, space + e.text) for e in expected for space in spaces):

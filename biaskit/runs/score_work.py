@@ -60,7 +60,7 @@ class ScoreWork(Work[V]):
 
                 self.batches = list(filter(is_open, plan.batches))
             seconds = scorer.estimate_seconds(self.batches)
-            # What the expressions' tokens have in common belongs beside the numbers at every later reading.
+            # What the target words' tokens have in common belongs beside the numbers at every later reading.
             session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)
         self.n_due = len(due)
         return ModelPlan(

@@ -11,7 +11,7 @@ from biaskit.common.provenance import key_of
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
-from biaskit.records import Expression, Failed, Prompt, ScoreRequest
+from biaskit.records import Failed, Prompt, ScoreRequest, TargetWord
 from biaskit.runs.start import LocalArguments, stated
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def score_continuations(
     >>> from pathlib import Path
     >>> _ = Path("model.jsonl").write_text('{"log_probs": {" she": -0.7, " he": -1.2}}')
     >>> scored = bk.score_continuations("scripted:model.jsonl", ["The nurse said that"], ["she", "he"])
-    >>> scored[["expression", "log_prob"]].values.tolist()
+    >>> scored[["target_word", "log_prob"]].values.tolist()
     [[' she', -0.7], [' he', -1.2]]
 
     Args:
@@ -43,8 +43,8 @@ def score_continuations(
             that the word ends there.
 
     Returns one row per prompt and continuation, in the order given: prompt_index (from 0), prompt, group (""
-    for a list), expression (with its space), log_prob (at most 0). Raises `ModelError` where the model cannot
-    score a prompt.
+    for a list), target word (with its space), log_prob (at most 0). Raises `ModelError` where the model
+    cannot score a prompt.
     """
     import pandas as pd
 
@@ -52,8 +52,8 @@ def score_continuations(
     for texts in (prompts, *listed.values()):
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
-    wanted: tuple[Expression, ...] = tuple(
-        Expression(group, text) for group, texts in listed.items() for text in texts
+    wanted: tuple[TargetWord, ...] = tuple(
+        TargetWord(group, text) for group, texts in listed.items() for text in texts
     )
     if not len(prompts) or not wanted:
         raise UsageError("Give at least one prompt and one target word.")
@@ -68,4 +68,4 @@ def score_continuations(
         if isinstance(answer, Failed):
             raise ModelError(f"{model} cannot score prompt {i}: {answer.reason}.")
         rows += [(i, prompt, e.group, e.text, e.high) for e in answer.log_probs]
-    return pd.DataFrame(rows, columns=["prompt_index", "prompt", "group", "expression", "log_prob"])
+    return pd.DataFrame(rows, columns=["prompt_index", "prompt", "group", "target_word", "log_prob"])

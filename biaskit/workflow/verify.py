@@ -421,7 +421,7 @@ def _distances(row: Row, answer: Scored, where: str) -> Iterator[tuple[float, st
             for token in {*then, *now}:
                 yield _distance(then.get(token, ends[0]), now.get(token, ends[1])), f"{where}: {token!r}"
     else:
-        stored = {(e["group"], e["text"]): e["log_prob"] for e in row["expressions"]}
+        stored = {(e["group"], e["text"]): e["log_prob"] for e in row["target_words"]}
         for e in answer.log_probs:
             yield _distance(stored.get((e.group, e.text)), e.high), f"{where}: {e.text!r}"
 

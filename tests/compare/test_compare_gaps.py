@@ -90,10 +90,10 @@ def test_models_of_two_runs_are_compared_on_the_cells_both_have(tmp_path: Path) 
     ("change", "left"),
     [
         ({"texts": {"explicit template 2": ["Another [JOB]?", ""]}}, 2),
-        ({"expressions": {"explicit:3": [["male", "man"], ["female", "she"]]}}, 3),
+        ({"target_words": {"explicit:3": [["male", "man"], ["female", "she"]]}}, 3),
     ],
 )
-def test_an_id_is_the_same_template_only_if_text_and_expressions_are(
+def test_an_id_is_the_same_template_only_if_text_and_target_words_are(
     tmp_path: Path, change: Any, left: int
 ) -> None:
     made = compared(probe_run(tmp_path / "one", "a"), probe_run(tmp_path / "two", "b", **change))
@@ -105,10 +105,10 @@ def test_an_id_is_the_same_template_only_if_text_and_expressions_are(
     assert "1 templates with another text" in row["reason"]
 
 
-def test_another_slot_alone_or_another_order_of_expressions_is_no_other_text(tmp_path: Path) -> None:
+def test_another_slot_alone_or_another_order_of_target_words_is_no_other_text(tmp_path: Path) -> None:
     texts = {f"explicit template {t}": [f"What of a [X], {t}?", ""] for t in TEMPLATES}
     turned = {f"explicit:{t}": [["female", "she"], ["male", "he"]] for t in TEMPLATES}
-    two = probe_run(tmp_path / "two", "b", texts=texts, expressions=turned, question={"slot": "[X]"})
+    two = probe_run(tmp_path / "two", "b", texts=texts, target_words=turned, question={"slot": "[X]"})
     made = compared(probe_run(tmp_path / "one", "a"), two)
     assert [] == [note for note in made.notes if "left out" in note]
     assert made.tests

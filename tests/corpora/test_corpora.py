@@ -18,14 +18,14 @@ from biaskit.corpora.loaders import (
     Templates,
     load_debiasing_prompts,
     load_dialogue,
-    load_expression_sets,
     load_items,
+    load_target_word_sets,
     load_templates,
     render_forms,
 )
 from biaskit.corpora.sources import check_label, list_corpora, load_corpus
 from biaskit.errors import CorpusError
-from biaskit.records import DebiasingPrompt, Dialogue, ExpressionSet, Item, Template, Turn
+from biaskit.records import DebiasingPrompt, Dialogue, Item, TargetWordSet, Template, Turn
 
 Write = Callable[[str, str | bytes], str]
 
@@ -118,9 +118,9 @@ def test_our_dialogue_has_three_turns_and_names_no_gender_and_no_job() -> None:
         for item in load_items(f"corpus:{name}.csv")
     }
     genders = {
-        expression.text.lower()
-        for expression_set in load_expression_sets("corpus:expressions/sets.toml").values()
-        for expression in render_forms(expression_set)
+        target_word.text.lower()
+        for target_word_set in load_target_word_sets("corpus:target-words/sets.toml").values()
+        for target_word in render_forms(target_word_set)
     }
     words = " " + " ".join(re.sub(r"[^a-z -]", " ", text.lower()) for text in texts) + " "
     assert [] == [word for word in sorted(jobs | genders | {"his", "hers", "their"}) if f" {word} " in words]
@@ -192,7 +192,7 @@ def test_a_wrong_corpus_toml_is_an_error_of_one_line(
         ("There is no file mine.csv. Check the path.", load_items, "mine.csv"),
         ("mine.ods: a file of items ends in .csv or .txt or .toml or", load_items, "mine.ods"),
         ("mine.csv: a file of dialogue ends in .toml, not in '.csv'.", load_dialogue, "mine.csv"),
-        ("mine: a file of expressions ends in .toml, not in ''.", load_expression_sets, "mine"),
+        ("mine: a file of target words ends in .toml, not in ''.", load_target_word_sets, "mine"),
     ],
 )
 def test_a_source_that_is_not_there_says_what_is(
@@ -285,10 +285,10 @@ def test_templates_can_be_written_in_three_formats(write: Write) -> None:
     assert expected == load_templates(write("t.csv", table))
 
 
-def test_a_template_may_name_its_slot_and_its_expressions(write: Write) -> None:
+def test_a_template_may_name_its_slot_and_its_target_words(write: Write) -> None:
     text = (
         'slot = "[MY FIELD]"\n[[template]]\nbias_type = "implicit"\nquestion = "Who [likes] [MY FIELD]?"\n'
-        'opening = "In [MY FIELD]"\nexpressions = "mine"\n'
+        'opening = "In [MY FIELD]"\ntarget words = "mine"\n'
     )
     template = Template(1, "implicit", "Who [likes] [MY FIELD]?", "In [MY FIELD]", "mine")
     assert Templates("[MY FIELD]", (template,)) == load_templates(write("t.toml", text))
@@ -308,15 +308,15 @@ def test_a_dialogue_of_ones_own_can_have_any_number_of_turns(write: Write) -> No
     assert Dialogue("Hello.", (Turn("Who?", "Me."),)) == load_dialogue(write("d.toml", text))
 
 
-def test_one_set_of_expressions_is_named_after_its_file(write: Write) -> None:
+def test_one_set_of_target_words_is_named_after_its_file(write: Write) -> None:
     text = 'forms = "as-listed"\n[groups]\nyoung = ["boy", "girl"]\nold = ["Boy", "woman"]\n'
-    expected = ExpressionSet("ages", (("young", ("boy", "girl")), ("old", ("Boy", "woman"))), "as-listed")
-    assert {"ages": expected} == load_expression_sets(write("ages.toml", text))
+    expected = TargetWordSet("ages", (("young", ("boy", "girl")), ("old", ("Boy", "woman"))), "as-listed")
+    assert {"ages": expected} == load_target_word_sets(write("ages.toml", text))
 
 
 def test_sets_of_one_file_may_have_different_groups(write: Write) -> None:
     text = '[sets.one.groups]\na = ["x"]\nb = ["y"]\n[sets.two.groups]\nc = ["x"]\nd = ["y"]\ne = ["z"]\n'
-    sets = load_expression_sets(write("s.toml", text))
+    sets = load_target_word_sets(write("s.toml", text))
     assert {"one": ["a", "b"], "two": ["c", "d", "e"]} == {
         n: [g for g, _ in s.groups] for n, s in sets.items()
     }
@@ -336,7 +336,7 @@ def test_sets_of_one_file_may_have_different_groups(write: Write) -> None:
 def test_forms_are_capital_and_lower_case_or_as_listed_and_each_once(
     texts: tuple[str, ...], forms: Any, rendered: list[str]
 ) -> None:
-    made = render_forms(ExpressionSet("x", (("a", texts), ("b", ("Non",))), forms))
+    made = render_forms(TargetWordSet("x", (("a", texts), ("b", ("Non",))), forms))
     assert rendered == [form.text for form in made if form.group == "a"]
 
 
@@ -350,7 +350,7 @@ def template(**keys: str) -> str:
 
 
 RIGHT = template(bias_type="implicit", question="Met a [JOB]?", opening="I met a [JOB].")
-SETS = load_expression_sets
+SETS = load_target_word_sets
 BESIDE = template(bias_type="implicit", question="Met whom?", opening="A [JOB].")
 PADDED = template(bias_type="explicit", question="Gender of a [JOB]? ")
 ANSWERED = template(bias_type="explicit", question="A [JOB]?", opening="Yes.")

@@ -17,8 +17,8 @@ from places import SHARED
 from biaskit.corpora.loaders import (
     load_debiasing_prompts,
     load_dialogue,
-    load_expression_sets,
     load_items,
+    load_target_word_sets,
     load_templates,
 )
 
@@ -162,7 +162,7 @@ def shipped_task_prompts() -> list[str]:
 
 
 def task_prompts() -> list[tuple[str, str]]:
-    """The four prompts of Table 1 and the expressions that the paper prints behind each."""
+    """The four prompts of Table 1 and the target words that the paper prints behind each."""
     rows = cells(
         between(printed(MATTERN), "| Task prompts for occupational bias |", "4 Mitigating Bias with Prompts")
     )
@@ -207,20 +207,20 @@ def test_our_dialogue_has_the_three_turns_that_mattern_describes_and_does_not_pr
     assert [] == [part for part in ours if part in text]
 
 
-# --- expressions ---------------------------------------------------------------------------------
+# --- target words ---------------------------------------------------------------------------------
 
 
-def listed_expressions(appendix: str) -> list[list[str]]:
+def listed_target_words(appendix: str) -> list[list[str]]:
     lines = re.findall(r"^- \*\*(?:Male|Female|Diverse):\*\* (.*)$", appendix, re.MULTILINE)
     return [one_space(line).split(", ") for line in lines]
 
 
-def shipped_expressions(name: str) -> list[list[str]]:
-    return [list(texts) for _, texts in load_expression_sets("corpus:expressions/sets.toml")[name].groups]
+def shipped_target_words(name: str) -> list[list[str]]:
+    return [list(texts) for _, texts in load_target_word_sets("corpus:target-words/sets.toml")[name].groups]
 
 
 def mattern_appendix() -> list[list[str]]:
-    return listed_expressions(between(printed(MATTERN), "A Gender Verbalizations", "B Occupation Data"))
+    return listed_target_words(between(printed(MATTERN), "A Gender Verbalizations", "B Occupation Data"))
 
 
 def shipped_debiasing_prompts(corpus: str) -> list[str]:
@@ -228,23 +228,23 @@ def shipped_debiasing_prompts(corpus: str) -> list[str]:
 
 
 def occugender_appendix() -> list[list[str]]:
-    return listed_expressions(
+    return listed_target_words(
         between(printed(OCCUGENDER), "task prompt number one uses", "B Occupation Data")
     )
 
 
-def test_the_released_explicit_expressions_are_appendix_a_without_he_him_she_her() -> None:
+def test_the_released_explicit_target_words_are_appendix_a_without_he_him_she_her() -> None:
     without = [
         [text for text in group if text not in ("He", "Him", "She", "Her")] for group in occugender_appendix()
     ]
     cased = [[form for text in group for form in (text, text.lower())] for group in without]
-    assert [] == differences(cased, shipped_expressions("occugender-released-explicit"))
+    assert [] == differences(cased, shipped_target_words("occugender-released-explicit"))
 
 
 def test_the_pronouns_are_those_behind_the_task_prompts() -> None:
-    behind = [expressions.split("/") for _, expressions in task_prompts()[1:]]
+    behind = [target_words.split("/") for _, target_words in task_prompts()[1:]]
     subject, object_ = (
-        [text for group in shipped_expressions(name) for text in group]
+        [text for group in shipped_target_words(name) for text in group]
         for name in ("pronoun-subject", "pronoun-object")
     )
     assert [] == differences(behind, [subject, subject, object_])
@@ -279,10 +279,10 @@ PRINTED: dict[str, tuple[int, Callable[[], Sequence[object]], Callable[[], Seque
     "OccuGender, Table 7": (25, occugender_implicit, lambda: shipped_prompts(TEMPLATES, "implicit")),
     "OccuGender, Table 8": (6, occugender_debiasing_prompts, lambda: shipped_debiasing_prompts("occugender")),
     "OccuGender, Table 5": (40, lambda: jobs_and_shares(occugender_table_5()), shipped_jobs),
-    "OccuGender, appendix A": (3, occugender_appendix, lambda: shipped_expressions("occugender-explicit")),
+    "OccuGender, appendix A": (3, occugender_appendix, lambda: shipped_target_words("occugender-explicit")),
     "Mattern, Table 1": (4, lambda: [prompt for prompt, _ in task_prompts()], shipped_task_prompts),
     "Mattern, Table 2": (6, mattern_debiasing_prompts, lambda: shipped_debiasing_prompts("mattern")),
-    "Mattern, appendix A": (3, mattern_appendix, lambda: shipped_expressions("mattern-explicit")),
+    "Mattern, appendix A": (3, mattern_appendix, lambda: shipped_target_words("mattern-explicit")),
     "GAS(P), Table 11": (
         N_OCCUPATIONS,
         occupations_of_table_11,

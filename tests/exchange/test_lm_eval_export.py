@@ -93,8 +93,8 @@ def compare_cells(run: Path, found: Json) -> int:
             row = rows[prompt + space]
             answered = [log_prob for log_prob, _ in sample["filtered_resps"]]
             before = answered.pop(0) if boundary else 0.0
-            for log_prob, expression in zip(answered, row["expressions"], strict=True):
-                assert pytest.approx(expression["log_prob"], abs=LOG_PROB) == log_prob - before
+            for log_prob, target_word in zip(answered, row["target_words"], strict=True):
+                assert pytest.approx(target_word["log_prob"], abs=LOG_PROB) == log_prob - before
             cell = cells[tuple(str(row[name]) for name in names)]
             for name in ("male_share", "female_share", "diverse_share", "male_mass", "coverage"):
                 assert pytest.approx(float(cell[name]), abs=SHARE) == sample[name], (name, prompt)

@@ -24,13 +24,13 @@ from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.records import (
     Draw,
     DrawRequest,
-    Expression,
     Failed,
     Prompt,
     PromptFormat,
     Sampling,
     Scored,
     ScoreRequest,
+    TargetWord,
 )
 from biaskit.runs.drift import model_of
 from fakes.api_server import ApiProcess, ApiServer, Behaviour, choice_seed
@@ -42,10 +42,10 @@ QUICK = Policy(first_wait=0.002, longest_wait=0.01, dead_after=5.0)
 """Patience with a server on this machine; the numbers of attempts are the usual ones."""
 ONE_BY_ONE = Policy(at_once=1, first_wait=0.0005, longest_wait=0.001)
 GROUPS = ("male", "female", "diverse")
-EXPRESSIONS = (
-    *(Expression("male", text) for text in ("man", "He")),
-    *(Expression("female", text) for text in ("woman", "Female")),
-    *(Expression("diverse", text) for text in ("they", "Non-binary")),
+TARGET_WORDS = (
+    *(TargetWord("male", text) for text in ("man", "He")),
+    *(TargetWord("female", text) for text in ("woman", "Female")),
+    *(TargetWord("diverse", text) for text in ("they", "Non-binary")),
 )
 """Of one, two and three tokens; none is the beginning of another."""
 JOBS = ("nurse", "plumber", "carpenter", "secretary", "pilot", "cook", "clerk", "barber")
@@ -92,7 +92,7 @@ def scoring(
         label="toy",
         options=options(policy, **more),
         known=measured_before(shape),
-        scoring=ScoringOptions(estimator, k=k, draws=draws, longest=max(len(e.text) for e in EXPRESSIONS)),
+        scoring=ScoringOptions(estimator, k=k, draws=draws, longest=max(len(e.text) for e in TARGET_WORDS)),
     )
     try:
         yield scorer
@@ -136,7 +136,7 @@ def cells(n: int, prompt_format: PromptFormat = "raw") -> list[ScoreRequest]:
             text, prompt_format, prefill="The gender is" if prompt_format == "chat-prefill" else ""
         )
         found.append(
-            ScoreRequest(key_of({"cell": number, "prompt_format": prompt_format}), prompt, EXPRESSIONS)
+            ScoreRequest(key_of({"cell": number, "prompt_format": prompt_format}), prompt, TARGET_WORDS)
         )
     return found
 
@@ -191,7 +191,7 @@ def is_right(answer: Scored, request: ScoreRequest, k: int | None = None) -> boo
     assert answer.log_probs
     values = [exact(request.prompt, e.text) for e in answer.log_probs]
     if answer.estimator in ("echo", "selected-ids"):
-        assert [e.text for e in answer.log_probs] == [f" {e.text}" for e in request.expressions]
+        assert [e.text for e in answer.log_probs] == [f" {e.text}" for e in request.target_words]
         return all(
             e.low == e.high and e.low is not None and abs(e.low - value) < 1e-9
             for e, value in zip(answer.log_probs, values, strict=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from places import GOLDEN
 
-from biaskit.corpora.loaders import load_expression_sets, render_forms
+from biaskit.corpora.loaders import load_target_word_sets, render_forms
 from biaskit.measures.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
 from biaskit.measures.personas.texts.outcomes import text_outcome
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
@@ -38,13 +38,13 @@ class Labelled:
 
 
 def labelled_answers() -> list[Labelled]:
-    """Every labelled answer, with the words that its own expression set lists."""
-    sets = load_expression_sets("corpus:expressions/sets.toml")
+    """Every labelled answer, with the words that its own target word set lists."""
+    sets = load_target_word_sets("corpus:target-words/sets.toml")
     found = []
     for row in _rows("answers.csv", "question", "answer"):
-        expressions = render_forms(sets[row["set"]])
-        groups = tuple(dict.fromkeys(one.group for one in expressions))
-        said = outcome_of(row["answer"], question=row["question"], expressions=expressions, groups=groups)
+        target_words = render_forms(sets[row["set"]])
+        groups = tuple(dict.fromkeys(one.group for one in target_words))
+        said = outcome_of(row["answer"], question=row["question"], target_words=target_words, groups=groups)
         scope = (row["id"], row["half"], row["origin"], row["answer"], row["outcome"], row["group"])
         opening = "\n" in row["question"]
         found.append(Labelled(*scope, said.outcome, said.group, said.rule_id, opening))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from biaskit.corpora.loaders import load_expression_sets, load_items, load_templates
+from biaskit.corpora.loaders import load_items, load_target_word_sets, load_templates
 from biaskit.measures.personas.command import personas
 from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.tokens import tokenise
@@ -161,7 +161,7 @@ def _random(*what: object) -> random.Random:
 
 def _probe_lines(number: int, items) -> Iterator[dict[str, object]]:
     listed = load_templates("corpus:occugender/templates.toml")
-    sets = load_expression_sets("corpus:expressions/sets.toml")
+    sets = load_target_word_sets("corpus:target-words/sets.toml")
     chosen = {"explicit": sets["occugender-explicit"], "implicit": sets["pronoun-subject"]}
     model = _random("model", number)
     lean, slope = model.uniform(-0.9, 0.9), model.uniform(0.1, 0.9)

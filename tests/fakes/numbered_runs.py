@@ -63,8 +63,8 @@ def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -
     lists: Row = {"items": [], "templates": [], "debiasing_prompts": [None], "digest": "", "sources": {}}
     own: Row = {"prompts": []}
     if engine == "probe":
-        own = {"contexts": ["plain"], "dialogue": None, "expression_sets": [], "contrast": []}
-        own |= {"expressions_of_template": {}}
+        own = {"contexts": ["plain"], "dialogue": None, "target_word_sets": [], "contrast": []}
+        own |= {"target_words_of_template": {}}
     manifest = {
         "format": 1,
         "engine": engine,
@@ -148,9 +148,9 @@ def probe_run(
         **{f"debiasing prompt {i}": f"Be fair {i}." for i in debiasing_prompts},
     }
     texts |= more.pop("texts", {})
-    expressions = {f"{b}:{t}": [["male", "he"], ["female", "she"]] for b in bias_types for t in templates}
-    expressions |= more.pop("expressions", {})
-    question = {"texts": texts, "expressions": expressions, **more.pop("question", {})}
+    target_words = {f"{b}:{t}": [["male", "he"], ["female", "she"]] for b in bias_types for t in templates}
+    target_words |= more.pop("target_words", {})
+    question = {"texts": texts, "target_words": target_words, **more.pop("question", {})}
     named = {
         m: {"prompt_format": (formats or {}).get(m, "raw"), **(entries or {}).get(m, {})} for m in models
     }

@@ -2,7 +2,7 @@
 
 Default weights cannot show a mistake (COMPONENTS.md): logits stay near zero and windows are never
 reached. Here weights are large, logits pass the knee of a soft cap, and windows hold 8 tokens: fewer
-than a prompt's shared beginning, its rest, and the longest expression.
+than a prompt's shared beginning, its rest, and the longest target word.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from transformers import PreTrainedTokenizerFast
 from biaskit.corpora.loaders import (
     load_debiasing_prompts,
     load_dialogue,
-    load_expression_sets,
     load_items,
+    load_target_word_sets,
     load_templates,
     render_forms,
 )
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.options import LocalOptions, ScoringOptions
-from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest
+from biaskit.records import Failed, Prompt, Scored, ScoreRequest, TargetWord
 
 TOLERANCE = 1e-5
 """Largest difference in log-probability from the oracle that is float noise on a tiny model."""
@@ -87,7 +87,7 @@ def corpus_texts() -> tuple[str, ...]:
     ]
     dialogue = load_dialogue("corpus:mattern/dialogue.toml")
     texts += [dialogue.opening_line, *(text for t in dialogue.turns for text in (t.question, t.answer))]
-    sets = load_expression_sets("corpus:expressions/sets.toml")
+    sets = load_target_word_sets("corpus:target-words/sets.toml")
     texts += [f" {e.text}" for name in sets for e in render_forms(sets[name])] * 3
     return tuple(texts)
 
@@ -166,7 +166,7 @@ def _unigram() -> Tokenizer:
 
 
 def _bytes() -> Tokenizer:
-    """Every byte a token: " He" begins " Her", and every expression is several tokens."""
+    """Every byte a token: " He" begins " Her", and every target word is several tokens."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -423,20 +423,20 @@ LONG = tuple(
     for person in ("tall and old nurse", "old and tall nurse", "tall and old actor", "young vet")
 )
 ASKED = ("He", "Her", "She", "Non-binary", "Nonbinary")
-"""Expressions with a first token in common, with two, and without."""
+"""Target words with a first token in common, with two, and without."""
 
 
-def expressions(*texts: str) -> tuple[Expression, ...]:
-    """Expressions whose group plays no part."""
-    return tuple(Expression("any", text) for text in texts)
+def target_words(*texts: str) -> tuple[TargetWord, ...]:
+    """Target words whose group plays no part."""
+    return tuple(TargetWord("any", text) for text in texts)
 
 
-def asked_on(tokenizer: str) -> tuple[Expression, ...]:
-    """Expressions of which one is longer than a window (on bytes "Nonbinary" is)."""
-    return expressions(*ASKED) if tokenizer == "bytes" else expressions(*ASKED, REMARK)
+def asked_on(tokenizer: str) -> tuple[TargetWord, ...]:
+    """Target words of which one is longer than a window (on bytes "Nonbinary" is)."""
+    return target_words(*ASKED) if tokenizer == "bytes" else target_words(*ASKED, REMARK)
 
 
-def raw_requests(texts: Sequence[str], asked: Sequence[Expression], name: str = "") -> list[ScoreRequest]:
+def raw_requests(texts: Sequence[str], asked: Sequence[TargetWord], name: str = "") -> list[ScoreRequest]:
     """One request for each raw prompt."""
     return [ScoreRequest(f"{name}{i}: {text}", Prompt(text), tuple(asked)) for i, text in enumerate(texts)]
 
@@ -464,7 +464,7 @@ def answers(scorer: TransformersScorer, requests: Sequence[ScoreRequest]) -> dic
 
 
 def values(found: Mapping[str, Scored | Failed]) -> dict[tuple[str, str], float]:
-    """(key, expression as scored) → log-probability; a failure or a bound instead of a value is refused."""
+    """(key, target word as scored) → log-probability; a failure or a bound instead of a value is refused."""
     numbers = {}
     for key, answer in found.items():
         assert isinstance(answer, Scored), answer
@@ -481,16 +481,16 @@ def largest_error(
     *,
     rendered: Callable[[Prompt], str] | None = None,
 ) -> float:
-    """The largest difference from the oracle in log-probability, over all requests and expressions.
+    """The largest difference from the oracle in log-probability, over all requests and target words.
 
-    The oracle is asked for every (prompt, expression) of the requests themselves: an answer that is
+    The oracle is asked for every (prompt, target word) of the requests themselves: an answer that is
     missing, or that stands under another key, is an error. `rendered` writes the text of chat prompts.
     """
     numbers, errors = values(found), []
     for request in requests:
         text = rendered(request.prompt) if rendered else request.prompt.text
-        for expression in request.expressions:
-            form = f" {expression.text}"
+        for target_word in request.target_words:
+            form = f" {target_word.text}"
             expected = oracle.log_prob(text, form, add_special_tokens=rendered is None)
             errors.append(abs(expected - numbers[request.key, form]))
     return max(errors)

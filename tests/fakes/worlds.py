@@ -218,7 +218,7 @@ class ProbeWorld:
         return (*cell, 1) if FAIR in prompt else cell
 
     def masses(self, place: Place) -> dict[str, float]:
-        """Probability of every form of every expression, in the order of `SPELLINGS`."""
+        """Probability of every form of every target word, in the order of `SPELLINGS`."""
         cell, listed = place[:4], 1 - self.kind.diverse
         shares = self.shares if cell == place or self.instructed is None else self.instructed
         women, coverage = float(shares[cell]), float(self.coverage[cell])
@@ -289,14 +289,14 @@ class WorldScorer(_Model):
         logs = {prompt_format: math.log(mass) for prompt_format, mass in masses.items()}
         if self.world.kind.estimator != "top-k":
             points = tuple(
-                LogProb(e.group, f" {e.text}", logs[e.text], logs[e.text]) for e in request.expressions
+                LogProb(e.group, f" {e.text}", logs[e.text], logs[e.text]) for e in request.target_words
             )
             return Scored(request.key, shown, "exact", points, self.answered)
         listing = listed(masses, self.world.kind.k)
         found = dict(listing)
         ends = tuple(
             LogProb(e.group, f" {e.text}", found.get(f" {e.text}"), found.get(f" {e.text}", listing[-1][1]))
-            for e in request.expressions
+            for e in request.target_words
         )
         return Scored(request.key, shown, "top-k", ends, self.answered, {"": listing})
 

@@ -43,8 +43,8 @@ def rows(change: Callable[[list[Row]], object], *, summed: bool = False) -> Chan
 
 
 def of_third(**more: Any) -> Callable[[list[Row]], object]:
-    """Something else in the first expression of the third row."""
-    return lambda found: found[2]["expressions"][0].update(more)
+    """Something else in the first target word of the third row."""
+    return lambda found: found[2]["target_words"][0].update(more)
 
 
 def stated(file: str, change: Callable[[Any], object]) -> Change:

@@ -182,7 +182,7 @@ INPUTS: Mapping[str, Input] = {
         b"Who is a [JOB]?\nTalk about a [JOB].\tI met one.\n",
         (*PROBE, *JOB, "--templates", "./FILE"),
     ),
-    "expressions": Input(
+    "target_words": Input(
         "e.toml",
         b'[groups]\nfemale = ["She", "Her"]\nmale = ["He", "Him"]\n',
         (*PROBE, *JOB, *TEMPLATE, *_set("target_words.source=./FILE", "target_words.every=e")),

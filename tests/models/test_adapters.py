@@ -46,7 +46,7 @@ def log_probs(path: Path, label: str) -> dict[tuple[str, ...], float]:
     rows = [json.loads(line) for line in (path / "probe.jsonl").read_text().splitlines()]
     models = json.loads((path / "manifest.json").read_text())["models"]
     assert [label] == list(models)
-    return {(r["prompt"], e["group"], e["text"]): e["log_prob"] for r in rows for e in r["expressions"]}
+    return {(r["prompt"], e["group"], e["text"]): e["log_prob"] for r in rows for e in r["target_words"]}
 
 
 def test_an_adapter_gives_the_numbers_of_the_merged_folder_and_paired_tests(base: Path) -> None:

@@ -27,7 +27,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.huggingface.folder import check_gguf
 from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.loading import Placement, load_config, load_model
-from biaskit.records import Expression, Scored
+from biaskit.records import Scored, TargetWord
 
 Models = Callable[..., Tiny]
 IDS = torch.tensor([[1, *range(3, 200)]])
@@ -134,7 +134,7 @@ def test_tensors_that_a_folder_s_config_leaves_out_refuse_it(tiny: Models, tmp_p
     with pytest.raises(
         ModelError, match=r"never reads 1 of its tensors, first model\.layers\.0\.self_attn\.q_proj\.bias"
     ):
-        answers(scorer, raw_requests([SHORT], (Expression("any", "He"),)))
+        answers(scorer, raw_requests([SHORT], (TargetWord("any", "He"),)))
 
 
 # --- words -----------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def lower(tokenizer: dict[str, Any]) -> None:
     tokenizer["normalizer"] = {"type": "Lowercase"}
 
 
-HE = (Expression("male", "He"), Expression("male", "he"), Expression("female", "She"))
+HE = (TargetWord("male", "He"), TargetWord("male", "he"), TargetWord("female", "She"))
 
 
 def test_words_that_coincide_count_once_and_are_named(tiny: Models, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_words_that_coincide_count_once_and_are_named(tiny: Models, tmp_path: Pa
 def test_a_word_of_two_groups_is_refused(tiny: Models, tmp_path: Path) -> None:
     scorer = scorer_for(changed(tiny, tmp_path, lower))
     with pytest.raises(TokenizationError, match="are the same tokens"):
-        scorer.plan_scores(raw_requests([SHORT], (Expression("male", "He"), Expression("female", "he"))))
+        scorer.plan_scores(raw_requests([SHORT], (TargetWord("male", "He"), TargetWord("female", "he"))))
 
 
 @pytest.mark.parametrize("alone", [True, False])
@@ -186,8 +186,8 @@ def test_a_word_that_cannot_be_written(tiny: Models, tmp_path: Path, alone: bool
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     (folder / "tokenizer_config.json").write_text(json.dumps({**config, "unk_token": "<unk>"}), "utf-8")
     scorer = scorer_for(folder)
-    asked = (Expression("diverse", "ze"), Expression("male", "He"), Expression("female", "She"))
-    asked += () if alone else (Expression("diverse", "They"),)
+    asked = (TargetWord("diverse", "ze"), TargetWord("male", "He"), TargetWord("female", "She"))
+    asked += () if alone else (TargetWord("diverse", "They"),)
     if alone:
         with pytest.raises(
             TokenizationError, match="cannot write ' ze', nor any other target word of 'diverse'"

@@ -1,4 +1,4 @@
-"""Any text generator as a scorer: draws per cell, counts per expression.
+"""Any text generator as a scorer: draws per cell, counts per target word.
 
 See methods/estimators#sampling-estimator, sampling.
 """
@@ -23,7 +23,6 @@ from biaskit.records import (
     Draw,
     DrawRequest,
     Estimator,
-    Expression,
     Failed,
     Finish,
     ModelIdentity,
@@ -32,9 +31,10 @@ from biaskit.records import (
     PromptFormat,
     Scored,
     ScoreRequest,
+    TargetWord,
 )
 
-ASKED = tuple(Expression(g, t) for g, t in (("male", "He"), ("female", "She"), ("female", "she")))
+ASKED = tuple(TargetWord(g, t) for g, t in (("male", "He"), ("female", "She"), ("female", "she")))
 SAID = ("She is.", " He", "**she**", "Shed", "The nurse")
 N = 10
 
@@ -141,7 +141,7 @@ def test_a_cell_is_so_many_draws_at_temperature_1_with_keys_and_seeds_of_their_o
 
 
 @pytest.mark.parametrize(("longest", "tokens"), [(1, 4), (4, 4), (10, 7), (14, 9)])
-def test_draws_are_one_token_longer_than_the_longest_expression_may_need(longest: int, tokens: int) -> None:
+def test_draws_are_one_token_longer_than_the_longest_target_word_may_need(longest: int, tokens: int) -> None:
     assert tokens == tokens_for(longest)
     scorer = SampledScorer(Answers(), draws=5, longest=longest)
     assert Estimator("sampling", draws=5, max_new_tokens=tokens) == scorer.estimator_for("raw")
@@ -165,7 +165,7 @@ def test_a_batch_is_a_cell_and_the_plan_is_the_generators() -> None:
 # --- what comes back ------------------------------------------------------------------------------------
 
 
-def test_counts_are_the_draws_that_say_each_expression() -> None:
+def test_counts_are_the_draws_that_say_each_target_word() -> None:
     found = score(Answers(), cells(1))["cell 0"]
     assert isinstance(found, Scored)
     assert {"He": 2, "She": 2, "she": 2} == found.counts
@@ -223,8 +223,8 @@ def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell
 # --- what it is -----------------------------------------------------------------------------------------
 
 
-def test_an_expression_that_can_never_match_is_refused_and_not_counted_as_0() -> None:
-    asked = ScoreRequest("c", Prompt("Q:"), (*ASKED, Expression("diverse", "'em")))
+def test_a_target_word_that_can_never_match_is_refused_and_not_counted_as_0() -> None:
+    asked = ScoreRequest("c", Prompt("Q:"), (*ASKED, TargetWord("diverse", "'em")))
     with pytest.raises(ModelError, match="'em") as caught:
         SampledScorer(Answers(), draws=2, longest=4).plan_scores([*cells(2), asked])
     assert "c" == caught.value.request_key
@@ -247,7 +247,7 @@ def test_a_local_model_is_sampled_in_every_format(tiny: Any, prompt_format: Prom
     generator = TransformersGenerator(check_folder(folder), label="tiny", spec="hf:t", local=local)
     prompt = Prompt("Q: I met a nurse.\nA:" if prompt_format == "raw" else "I met a nurse.", prompt_format)
     # One letter is a token of its own: said often enough for a count.
-    letters = tuple(Expression("any", c) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.;:-")
+    letters = tuple(TargetWord("any", c) for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ,.;:-")
     found = score(generator, [ScoreRequest("c", prompt, letters)], 60)["c"]
     assert isinstance(found, Scored)
     assert found.counts is not None

@@ -20,9 +20,9 @@ from fakes.tiny_models import (
     Tiny,
     answers,
     asked_on,
-    expressions,
     raw_requests,
     scorer_for,
+    target_words,
 )
 
 from biaskit.errors import ModelError, UsageError
@@ -76,19 +76,19 @@ def test_the_list_is_the_head_of_the_models_own_distribution(
 
 @pytest.mark.parametrize(("architecture", "tokenizer"), PAIRS)
 @pytest.mark.parametrize("k", [1, 7, 60])
-def test_every_expression_is_within_its_bounds(
+def test_every_target_word_is_within_its_bounds(
     architecture: str, tokenizer: str, k: int, tiny: Saved
 ) -> None:
     saved = tiny(architecture, tokenizer)
     # One token, several tokens, with a listed first token and with an unlisted one.
-    words = expressions("He", "Her", "She", "Non-binary", "a", "of", "-", "nurse", "I", "You", ",", "(", "7")
+    words = target_words("He", "Her", "She", "Non-binary", "a", "of", "-", "nurse", "I", "You", ",", "(", "7")
     requests = raw_requests((SHORT, *LONG[:3]), words)
     found = answers(scorer_for(saved.folder, estimator="top-k", k=k), requests)
     kinds = {"point": 0, "begun": 0, "unlisted": 0}
     for request in requests:
         shown = listed(found[request.key])
         rest = 1 - math.fsum(map(math.exp, shown.values()))
-        for e in request.expressions:
+        for e in request.target_words:
             one = bound(found[request.key], f" {e.text}")
             exact = saved.oracle.log_prob(request.prompt.text, one.text)
             assert one.high is not None
@@ -116,7 +116,7 @@ def test_a_token_shows_the_text_it_adds_and_no_other_token_the_same(
     architecture: str, tokenizer: str, tiny: Saved
 ) -> None:
     saved = tiny(architecture, tokenizer)
-    (request,) = raw_requests([SHORT], expressions("He", "She"))
+    (request,) = raw_requests([SHORT], target_words("He", "She"))
     shown = listed(answers(scorer_for(saved.folder, estimator="top-k", k=10_000), [request])[request.key])
     own = saved.oracle.tokenizer
     rows = saved.oracle.model.get_output_embeddings().weight.shape[0]
@@ -138,9 +138,11 @@ def test_a_token_shows_the_text_it_adds_and_no_other_token_the_same(
 
 
 @pytest.mark.parametrize("tokenizer", ["llama2", "unigram", "bpe", "bytes"])
-def test_at_the_start_of_a_turn_a_listed_expression_is_found_by_its_text(tokenizer: str, tiny: Saved) -> None:
+def test_at_the_start_of_a_turn_a_listed_target_word_is_found_by_its_text(
+    tokenizer: str, tiny: Saved
+) -> None:
     saved = tiny("llama", tokenizer, chat_template=CHAT_TEMPLATE)
-    asked = expressions("He", "She", "they", "a", "I", "Nonbinary")
+    asked = target_words("He", "She", "they", "a", "I", "Nonbinary")
     request = ScoreRequest("c", Prompt("I met a nurse.", "chat-prefill"), asked)
     found = answers(scorer_for(saved.folder, estimator="top-k", k=10_000), [request])["c"]
     exact = answers(scorer_for(saved.folder), [request])["c"]

@@ -1,4 +1,4 @@
-"""Which expression a drawn text says (methods/estimators#sampling-estimator, sampling)."""
+"""Which target word a drawn text says (methods/estimators#sampling-estimator, sampling)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_no_continuation_changes_what_a_cut_text_said() -> None:
     assert decided > 30
 
 
-def test_an_expression_with_something_skipped_in_front_cannot_match_and_says_so() -> None:
+def test_a_target_word_with_something_skipped_in_front_cannot_match_and_says_so() -> None:
     assert can_match("She")
     assert not any(can_match(f"{c}em") for c in (*SKIPPED, " ", "\n"))
     assert not can_match("")

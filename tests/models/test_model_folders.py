@@ -19,9 +19,9 @@ from fakes.tiny_models import (
     SHORT,
     Tiny,
     answers,
-    expressions,
     raw_requests,
     scorer_for,
+    target_words,
     values,
 )
 from needs import require_demo
@@ -70,7 +70,7 @@ FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "chat_templat
 def complaint(folder: Path) -> str:
     """What is said of a folder; nothing where it is another model, soundly scored."""
     try:
-        found = values(answers(scorer_for(folder), raw_requests([SHORT], expressions("He", "She"))))
+        found = values(answers(scorer_for(folder), raw_requests([SHORT], target_words("He", "She"))))
     except ModelError as error:
         return str(error)
     assert 2 == len(found)
@@ -187,7 +187,7 @@ def test_a_gguf_cut_short_is_one_line(tmp_path: Path, kept: float) -> None:
     with pytest.raises(ModelError, match=r"m\.gguf") as caught:
         folder = check_gguf(file)
         scorer = TransformersScorer(folder, label="m", spec="gguf:m")
-        answers(scorer, raw_requests([SHORT], expressions("He", "She")))
+        answers(scorer, raw_requests([SHORT], target_words("He", "She")))
     assert "\n" not in str(caught.value)
 
 
@@ -229,7 +229,7 @@ def test_a_gguf_is_called_by_its_name_without_folder_and_ending(text: str, label
 def test_loading_a_gguf_shows_no_bar_of_a_library(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_tiny_gguf(tmp_path / "m.gguf")
     scorer = TransformersScorer(check_gguf(tmp_path / "m.gguf"), label="m", spec="gguf:m")
-    assert answers(scorer, raw_requests([SHORT], expressions("He", "She")))
+    assert answers(scorer, raw_requests([SHORT], target_words("He", "She")))
     assert ("", "") == capfd.readouterr()
 
 

@@ -21,10 +21,10 @@ from fakes.tiny_models import (
     TOLERANCE,
     Tiny,
     answers,
-    expressions,
     largest_error,
     raw_requests,
     scorer_for,
+    target_words,
 )
 from transformers import DynamicCache
 
@@ -47,7 +47,7 @@ CLOSE = tuple(
 )
 """Prompts that part within a window of their end: padding there takes slots that their beginning needs."""
 
-WORDS = expressions("He", "Her", "She", "Non-binary", "Nonbinary")
+WORDS = target_words("He", "Her", "She", "Non-binary", "Nonbinary")
 Patch = pytest.MonkeyPatch
 
 
@@ -295,7 +295,7 @@ def _tokenise_alone(monkeypatch: Patch, form: Callable[[str], str]) -> None:
     monkeypatch.setattr(Renderer, "continuations", continuations)
 
 
-def tokenise_the_expression_alone(monkeypatch: Patch) -> type[TransformersScorer]:
+def tokenise_the_target_word_alone(monkeypatch: Patch) -> type[TransformersScorer]:
     _tokenise_alone(monkeypatch, lambda text: text)
     return TransformersScorer
 
@@ -337,7 +337,7 @@ def _read_steps(monkeypatch: Patch, change: Callable[[Any], Any]) -> None:
 
 def follow_the_models_own_path(monkeypatch: Patch) -> type[TransformersScorer]:
     class Greedy(Unchecked):
-        """Later tokens are read after the model's own most probable ones (one expression: a chain)."""
+        """Later tokens are read after the model's own most probable ones (one target word: a chain)."""
 
         _last: torch.Tensor
 
@@ -423,7 +423,7 @@ TRAPS = (
     Trap("positions restart after the cache", restart_positions, "llama", "bpe"),
     Trap("BOS doubled", put_a_second_bos, "llama", "bpe-bos", chat=True),
     Trap("BOS left out", leave_out_the_bos, "llama", "bpe-bos"),
-    Trap("expression tokenised alone", tokenise_the_expression_alone, "gemma2", "llama2"),
+    Trap("target word tokenised alone", tokenise_the_target_word_alone, "gemma2", "llama2"),
     Trap("space left out", leave_out_the_space, "llama", "bpe"),
     Trap("space left with the prompt", leave_the_space_with_the_prompt, "llama", "bpe"),
     Trap("first token only, shared by two", score_the_first_token_only, "llama", "bpe", asked=WORDS[:2]),
@@ -433,7 +433,7 @@ TRAPS = (
         follow_the_models_own_path,
         "llama",
         "bpe",
-        asked=expressions(REMARK),
+        asked=target_words(REMARK),
     ),
     Trap("prefix of another row", take_the_prefix_of_another_row, "qwen2", "bpe"),
     Trap("trie continues another row", take_the_cache_of_another_row, "qwen2", "bpe", share=False),

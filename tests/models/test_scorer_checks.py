@@ -26,10 +26,10 @@ from fakes.tiny_models import (
     answers,
     build_model,
     build_tokenizer,
-    expressions,
     largest_error,
     raw_requests,
     scorer_for,
+    target_words,
     values,
 )
 from safetensors.torch import load_file, save_file
@@ -41,11 +41,11 @@ from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer
-from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest, Turn
+from biaskit.records import Failed, Prompt, Scored, ScoreRequest, TargetWord, Turn
 
 Models = Callable[..., Tiny]
 Weights = dict[str, torch.Tensor]
-WORDS = expressions("He", "She", "Nonbinary")
+WORDS = target_words("He", "She", "Nonbinary")
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def change_weights(folder: Path, change: Callable[[Weights], object]) -> None:
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def one(prompt: Prompt | str, *asked: Expression) -> list[ScoreRequest]:
+def one(prompt: Prompt | str, *asked: TargetWord) -> list[ScoreRequest]:
     """A single request whose key an error must carry."""
     return [ScoreRequest("the key", Prompt(prompt) if isinstance(prompt, str) else prompt, asked or WORDS)]
 
@@ -169,14 +169,14 @@ def test_a_word_that_cannot_follow_is_impossible_and_nothing_failed(tiny: Models
     assert [False, True, False] == [value == -math.inf for value in found.values()]
 
 
-# --- prompts and expressions ----------------------------------------------------------------------------
+# --- prompts and target words ----------------------------------------------------------------------------
 
 
 SILENT = CHAT_TEMPLATE.replace("for m in messages", "for m in messages if m['role'] != 'system'")
 ONE_TURN = "{% if messages | length > 1 %}{{ raise_exception('one turn only') }}{% endif %}" + CHAT_TEMPLATE
 BRIEF = Prompt("Picture a nurse.", "chat-prefill", system="Be brief.")
 TURN = Prompt("Picture a nurse.", "chat-prefill", turns=(Turn("How far?", "An hour."),))
-TWICE = (Expression("male", "He"), Expression("female", "He"))
+TWICE = (TargetWord("male", "He"), TargetWord("female", "He"))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_cannot_be_asked_is_refused_by_the_plan_with_its_key(
     tokenizer: str,
     template: str | None,
     prompt: str | Prompt,
-    asked: tuple[Expression, ...],
+    asked: tuple[TargetWord, ...],
     kind: type[BiaskitError],
     said: str,
 ) -> None:
@@ -215,13 +215,13 @@ def test_the_last_position_can_be_used(tiny: Models) -> None:
     # BOS, 636 letters, " ", "H" and "e", of which the last is read and never put in.
     for architecture in ("gpt2", "opt", "mistral"):
         model = tiny(architecture, "bytes")
-        requests = raw_requests(["a" * (POSITIONS - 3)], expressions("He"))
+        requests = raw_requests(["a" * (POSITIONS - 3)], target_words("He"))
         assert TOLERANCE > largest_error(answers(scorer_for(model.folder), requests), requests, model.oracle)
-        refused(model.folder, raw_requests(["a" * (POSITIONS - 2)], expressions("He")), ModelError)
+        refused(model.folder, raw_requests(["a" * (POSITIONS - 2)], target_words("He")), ModelError)
 
 
-def test_an_expression_that_begins_another_groups_is_named_and_refused_if_asked(tiny: Models) -> None:
-    asked = (Expression("male", "He"), Expression("female", "Her"))
+def test_a_target_word_that_begins_another_groups_is_named_and_refused_if_asked(tiny: Models) -> None:
+    asked = (TargetWord("male", "He"), TargetWord("female", "Her"))
     said = refused(tiny("llama", "bytes").folder, one(SHORT, *asked), TokenizationError, on_prefix="refuse")
     assert "' He' (male) begins ' Her' (female)" in said
     notes = scorer_for(tiny("llama", "bytes").folder).plan_scores(one(SHORT, *asked)).notes
@@ -251,14 +251,14 @@ def test_many_texts_at_once_have_the_ids_of_each_alone(name: str) -> None:
 
 
 def spanning_tokenizer() -> PreTrainedTokenizerFast:
-    """Every byte a token, and ": " one too: it holds a prompt's last character and an expression's space."""
+    """Every byte a token, and ": " one too: it holds a prompt's last character and a target word's space."""
     made = json.loads(build_tokenizer("bytes").backend_tokenizer.to_str())
     made["model"]["vocab"][":Ġ"] = len(build_tokenizer("bytes"))
     made["model"]["merges"] = [[":", "Ġ"]]
     return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(made)), bos_token="<s>")
 
 
-def test_a_token_that_spans_the_boundary_is_refused_with_the_expression(
+def test_a_token_that_spans_the_boundary_is_refused_with_the_target_word(
     own_cache: Path, tmp_path: Path
 ) -> None:
     tokenizer = spanning_tokenizer()
@@ -538,4 +538,4 @@ def test_a_token_that_the_weights_do_not_know_is_an_error(
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="do not match"):
-        answers(scorer_for(tmp_path), raw_requests([prompt], expressions(word)))
+        answers(scorer_for(tmp_path), raw_requests([prompt], target_words(word)))

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from fakes.tiny_models import Oracle, answers, expressions, largest_error, raw_requests, scorer_for, values
+from fakes.tiny_models import Oracle, answers, largest_error, raw_requests, scorer_for, target_words, values
 from needs import require_demo, require_demo_base
 
 from biaskit.measures.probe.design import resolve
@@ -88,7 +88,7 @@ GOLDEN = {"nurse": (0.21034, 0.04489), "plumber": (0.01686, 0.25921)}
 
 @pytest.mark.daily
 def test_a_nurse_is_she_and_a_plumber_is_he(demo: ModelFolder) -> None:
-    requests = raw_requests([QUESTION.format(job) for job in GOLDEN], expressions("She", "He"))
+    requests = raw_requests([QUESTION.format(job) for job in GOLDEN], target_words("She", "He"))
     found = values(answers(scorer_for(demo.path), requests))
     for request, golden in zip(requests, GOLDEN.values(), strict=True):
         for text, probability in zip((" She", " He"), golden, strict=True):
@@ -97,7 +97,7 @@ def test_a_nurse_is_she_and_a_plumber_is_he(demo: ModelFolder) -> None:
 
 def test_in_bfloat16_the_head_is_exact_and_the_body_nearly(demo: ModelFolder, oracle: Oracle) -> None:
     # The check after loading holds our head against the model's own 16-bit one, and passes.
-    requests = raw_requests([QUESTION.format(job) for job in GOLDEN], expressions("She", "He"))
+    requests = raw_requests([QUESTION.format(job) for job in GOLDEN], target_words("She", "He"))
     found = answers(scorer_for(demo.path, dtype="bfloat16"), requests)
     assert all(isinstance(answer, Scored) for answer in found.values())
     moved = largest_error(found, requests, oracle)

@@ -26,10 +26,10 @@ from fakes.tiny_models import (
     answers,
     asked_on,
     build_tokenizer,
-    expressions,
     largest_error,
     raw_requests,
     scorer_for,
+    target_words,
     values,
 )
 from hypothesis import given
@@ -49,7 +49,7 @@ from biaskit.models.huggingface.prefixes import (
 )
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
-from biaskit.records import Cell, Expression, Failed, Prompt, Scored, ScoreRequest, Turn
+from biaskit.records import Cell, Failed, Prompt, Scored, ScoreRequest, TargetWord, Turn
 from biaskit.study.config import load_study
 
 Models = Callable[..., Tiny]
@@ -86,7 +86,7 @@ def test_log_probabilities_are_those_of_plain_forwards(
 
 
 def tokens_of_nodes(found: dict[str, Scored | Failed]) -> int:
-    """Tokens that the inner nodes of the expressions add to the prompts."""
+    """Tokens that the inner nodes of the target words add to the prompts."""
     tries = [
         build_trie([e.token_ids or () for e in a.log_probs]) for a in found.values() if isinstance(a, Scored)
     ]
@@ -102,7 +102,7 @@ def test_neither_batch_size_nor_order_nor_sharing_changes_a_number(
     asked = asked_on(tokenizer)
     requests = [
         *raw_requests([*LONG, SHORT], asked),
-        *raw_requests([SHORT, LONG[0], LONG[0]], asked[:3], name="other expressions "),
+        *raw_requests([SHORT, LONG[0], LONG[0]], asked[:3], name="other target words "),
     ]
     for seed, batch_size in enumerate((1, 2, 3, 7, 64)):
         for share in (True, False):
@@ -121,7 +121,7 @@ def test_the_order_of_requests_moves_not_even_the_last_digit(tiny: Models, share
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
-def test_the_prompts_and_expressions_of_these_tests_reach_past_every_window(tokenizer: str) -> None:
+def test_the_prompts_and_target_words_of_these_tests_reach_past_every_window(tokenizer: str) -> None:
     encode = build_tokenizer(tokenizer)
     ids = [tuple(encode(text)["input_ids"]) for text in LONG]
     blocks = [b for b in cut_blocks(ids, [0] * len(ids), batch_size=3) if b.prefixes]
@@ -138,7 +138,7 @@ def test_the_prompts_and_expressions_of_these_tests_reach_past_every_window(toke
     assert len({sequence[0] for sequence in own}) < len(own)
 
 
-def test_an_expression_shares_more_than_its_first_token_with_another() -> None:
+def test_a_target_word_shares_more_than_its_first_token_with_another() -> None:
     encode = build_tokenizer("bytes")
     own = [tuple(encode(f"{SHORT} {text}")["input_ids"])[len(encode(SHORT)["input_ids"]) :] for text in ASKED]
     trie = build_trie(own)
@@ -198,12 +198,12 @@ def test_a_template_that_writes_its_own_bos_gets_no_second_one(
     assert model.oracle.tokenizer("a")["input_ids"][0] == model.oracle.tokenizer.bos_token_id
     prompt = Prompt("Picture a nurse.", "chat-prefill", prefill="I think that")
     text = model.oracle.chat(("user", "Picture a nurse."), prefill="I think that")
-    check_chat(model, ScoreRequest("k", prompt, expressions("He", "She")), text, [" He", " She"])
+    check_chat(model, ScoreRequest("k", prompt, target_words("He", "She")), text, [" He", " She"])
 
 
-def test_at_the_start_of_a_turn_expressions_are_scored_with_and_without_a_space(tiny: Models) -> None:
+def test_at_the_start_of_a_turn_target_words_are_scored_with_and_without_a_space(tiny: Models) -> None:
     model = tiny("mistral", "bpe-bos", chat_template=CHAT_TEMPLATE)
-    request = ScoreRequest("k", Prompt("Picture a nurse.", "chat-prefill"), expressions("He", "Non-binary"))
+    request = ScoreRequest("k", Prompt("Picture a nurse.", "chat-prefill"), target_words("He", "Non-binary"))
     text = model.oracle.chat(("user", "Picture a nurse."))
     check_chat(model, request, text, ["He", " He", "Non-binary", " Non-binary"])
 
@@ -211,7 +211,7 @@ def test_at_the_start_of_a_turn_expressions_are_scored_with_and_without_a_space(
 def test_forms_that_are_the_same_tokens_are_scored_once(tiny: Models) -> None:
     # This tokenizer puts a "▁" before any piece of text: "He" and " He" after a special token are one.
     model = tiny("gemma", "unigram", chat_template=CHAT_TEMPLATE)
-    request = ScoreRequest("k", Prompt("Picture a nurse.", "chat-prefill"), expressions("He", "She"))
+    request = ScoreRequest("k", Prompt("Picture a nurse.", "chat-prefill"), target_words("He", "She"))
     check_chat(model, request, model.oracle.chat(("user", "Picture a nurse.")), ["He", "She"])
 
 
@@ -234,7 +234,7 @@ def test_a_system_prompt_and_a_preamble_share_the_system_role(tiny: Models) -> N
         ("user", "Picture a nurse."),
         prefill="The nurse said that",
     )
-    check_chat(model, ScoreRequest("k", prompt, expressions("he", "she")), text, [" he", " she"])
+    check_chat(model, ScoreRequest("k", prompt, target_words("he", "she")), text, [" he", " she"])
 
 
 def test_without_a_system_role_the_preamble_opens_the_first_user_turn(tiny: Models) -> None:
@@ -251,19 +251,21 @@ def test_without_a_system_role_the_preamble_opens_the_first_user_turn(tiny: Mode
         ("assistant", "An hour."),
         ("user", "Picture a nurse."),
     )
-    check_chat(model, ScoreRequest("k", prompt, expressions("He", "She")), text, ["He", " He", "She", " She"])
+    check_chat(
+        model, ScoreRequest("k", prompt, target_words("He", "She")), text, ["He", " He", "She", " She"]
+    )
 
 
 def test_chat_continue_is_one_user_turn_that_holds_the_raw_prompt(tiny: Models) -> None:
     model = tiny("llama", "bytes", chat_template=CHAT_TEMPLATE_WITHOUT_SYSTEM)
-    request = ScoreRequest("k", Prompt(SHORT, "chat-continue"), expressions("He", "Her"))
+    request = ScoreRequest("k", Prompt(SHORT, "chat-continue"), target_words("He", "Her"))
     text = model.oracle.chat(("user", f"{CONTINUE_TEXT}\n\n{SHORT}"))
     check_chat(model, request, text, ["He", " He", "Her", " Her"])
 
 
 def test_chat_and_raw_prompts_are_answered_in_one_plan(tiny: Models) -> None:
     model = tiny("gemma3", "bpe-bos", chat_template=CHAT_TEMPLATE)
-    asked = expressions("He", "She")
+    asked = target_words("He", "She")
     requests = [
         *raw_requests(LONG[:3], asked),
         *(ScoreRequest(f"c{i}", Prompt(f"{i} nurses.", "chat-prefill"), asked) for i in range(3)),
@@ -282,11 +284,11 @@ def test_chat_and_raw_prompts_are_answered_in_one_plan(tiny: Models) -> None:
 # --- word_boundary = word --------------------------------------------------------------------------
 
 
-def log_prob_of_a_word(oracle: Oracle, text: str, expression: str) -> float:
-    """log P(expression, and the word ends there), by trying every token of the vocabulary after it."""
+def log_prob_of_a_word(oracle: Oracle, text: str, target_word: str) -> float:
+    """log P(target word, and the word ends there), by trying every token of the vocabulary after it."""
     tokenizer = oracle.tokenizer
-    ids = oracle.encode(f"{text} {expression}")
-    total = oracle.log_prob(text, f" {expression}")
+    ids = oracle.encode(f"{text} {target_word}")
+    total = oracle.log_prob(text, f" {target_word}")
     after = oracle.next_log_probs(ids)
     whole = tokenizer.decode(ids)
     ends = []
@@ -304,16 +306,16 @@ def log_prob_of_a_word(oracle: Oracle, text: str, expression: str) -> float:
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 def test_a_word_boundary_counts_what_the_word_ends_with(tiny: Models, tokenizer: str) -> None:
     model = tiny("gemma2", tokenizer)
-    requests = raw_requests([LONG[0], LONG[5], SHORT], expressions("He", "Her", "Non", "Nonbinary"))
+    requests = raw_requests([LONG[0], LONG[5], SHORT], target_words("He", "Her", "Non", "Nonbinary"))
     token = values(answers(scorer_for(model.folder, batch_size=2), requests))
     word = values(answers(scorer_for(model.folder, batch_size=2, word_boundary="word"), requests))
     for request in requests:
-        for expression in request.expressions:
-            number = word[request.key, f" {expression.text}"]
+        for target_word in request.target_words:
+            number = word[request.key, f" {target_word.text}"]
             assert TOLERANCE > abs(
-                log_prob_of_a_word(model.oracle, request.prompt.text, expression.text) - number
+                log_prob_of_a_word(model.oracle, request.prompt.text, target_word.text) - number
             )
-            assert number < token[request.key, f" {expression.text}"] - 0.01
+            assert number < token[request.key, f" {target_word.text}"] - 0.01
 
 
 # --- from log-probabilities to shares --------------------------------------------------------------
@@ -328,7 +330,7 @@ def stored(answer: Any) -> dict[str, Any]:
     return {
         "key": answer.key,
         "estimator": answer.estimator,
-        "expressions": [
+        "target_words": [
             {"group": e.group, "text": e.text, "log_prob": e.high, "token_ids": e.token_ids}
             for e in answer.log_probs
         ],
@@ -355,7 +357,7 @@ def masses_by_hand(oracle: Oracle, text: str) -> dict[str, float]:
 
 def test_masses_on_bytes_are_those_of_disjoint_events(tiny: Models) -> None:
     model = tiny("mistral", "bytes")
-    asked = tuple(Expression(group, text) for group in GROUPS for text in SETS[group])
+    asked = tuple(TargetWord(group, text) for group in GROUPS for text in SETS[group])
     requests = raw_requests([*LONG[:3], SHORT], asked)
     scorer = scorer_for(model.folder, batch_size=2)
     notes = "\n".join(scorer.plan_scores(requests).notes)
@@ -378,7 +380,7 @@ def test_masses_on_bytes_are_those_of_disjoint_events(tiny: Models) -> None:
 def test_all_that_can_follow_covers_no_more_than_its_beginning(tiny: Models) -> None:
     model = tiny("gemma2", "bytes")
     letters = [chr(c) for c in range(33, 127)]
-    asked = tuple(Expression(GROUPS[i % 3], letter) for i, letter in enumerate(letters))
+    asked = tuple(TargetWord(GROUPS[i % 3], letter) for i, letter in enumerate(letters))
     requests = raw_requests([LONG[0], SHORT], asked)
     found = answers(scorer_for(model.folder), requests)
     for request in requests:
@@ -396,7 +398,7 @@ def test_swapping_two_sets_swaps_their_shares_and_moves_nothing_else(tiny: Model
     swapped = {"male": SETS["female"], "female": SETS["male"], "diverse": SETS["diverse"]}
     shares = []
     for sets in (SETS, swapped):
-        asked = tuple(Expression(group, text) for group in GROUPS for text in sets[group])
+        asked = tuple(TargetWord(group, text) for group in GROUPS for text in sets[group])
         found = answers(scorer_for(model.folder), raw_requests([LONG[2]], asked))
         shares.append(cell_shares(CELL, stored(next(iter(found.values()))), GROUPS).shares)
     male, female, diverse = shares[0] or ()
@@ -510,7 +512,7 @@ def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_with_little_paddin
     assert contents(blocks, prompts, kinds) == contents(again, *others)
 
 
-# --- the trie: whatever the expressions --------------------------------------------------------------
+# --- the trie: whatever the target words --------------------------------------------------------------
 
 distinct = st.lists(
     st.lists(st.integers(0, 3), min_size=1, max_size=5).map(tuple), min_size=1, max_size=9, unique=True
@@ -584,7 +586,7 @@ class ByLevels(TransformersScorer):
 def test_a_trie_in_one_forward_and_level_by_level_are_the_same(tiny: Models, architecture: str) -> None:
     """Prompts of several lengths in one batch, some beyond a window, with a beginning and without."""
     model = tiny(architecture, "bytes")
-    requests = raw_requests([*LONG[:3], SHORT], expressions("He", "Her", "She", "Nonbinary"))
+    requests = raw_requests([*LONG[:3], SHORT], target_words("He", "Her", "She", "Nonbinary"))
     for kind in (TransformersScorer, ByLevels):
         for share in (True, False):
             scorer = scorer_for(model.folder, kind, batch_size=4, share_prefixes=share)
@@ -603,6 +605,6 @@ class Refusing(TransformersScorer):
 
 def test_an_architecture_that_refuses_a_mask_goes_level_by_level(tiny: Models) -> None:
     model = tiny("llama", "bpe")
-    requests = raw_requests(LONG[:3], expressions("She", "Nonbinary"))
+    requests = raw_requests(LONG[:3], target_words("She", "Nonbinary"))
     found = answers(scorer_for(model.folder, Refusing, batch_size=4), requests)
     assert TOLERANCE > largest_error(found, requests, model.oracle)

@@ -22,7 +22,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.huggingface import states
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import shared_length
-from biaskit.records import Expression, Prompt, ScoreRequest
+from biaskit.records import Prompt, ScoreRequest, TargetWord
 
 Models = Callable[..., Tiny]
 
@@ -42,7 +42,7 @@ def requests_of(pairs: Sequence[tuple[str, ...]] = PAIRS, prefix: str = "") -> l
         ScoreRequest(
             f"{prefix}{i}",
             Prompt(prefix, "sentence"),
-            tuple(Expression(g, s) for g, s in zip(("female", "male", "diverse"), pair, strict=False)),
+            tuple(TargetWord(g, s) for g, s in zip(("female", "male", "diverse"), pair, strict=False)),
         )
         for i, pair in enumerate(pairs)
     ]
@@ -54,8 +54,8 @@ def differences(oracle: Oracle, requests: Sequence[ScoreRequest]) -> dict[str, f
     for request in requests:
         between = " " if request.prompt.text else ""
         sums = []
-        for expression in request.expressions[:2]:
-            ids = oracle.encode(f"{request.prompt.text}{between}{expression.text}", add_special_tokens=False)
+        for target_word in request.target_words[:2]:
+            ids = oracle.encode(f"{request.prompt.text}{between}{target_word.text}", add_special_tokens=False)
             text = (oracle.tokenizer.bos_token_id, *ids)
             with torch.no_grad():
                 logits = oracle.model(input_ids=torch.tensor([text]), use_cache=False).logits[0]

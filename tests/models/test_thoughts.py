@@ -13,7 +13,7 @@ import pytest
 import torch
 from fakes.api_cases import MODEL, options
 from fakes.api_server import ApiServer, Behaviour
-from fakes.tiny_models import build_model, build_tokenizer, expressions, scorer_for
+from fakes.tiny_models import build_model, build_tokenizer, scorer_for, target_words
 from tokenizers import AddedToken
 
 import biaskit as bk
@@ -260,7 +260,7 @@ def test_nothing_is_scored_inside_a_thought(
     tmp_path: Path, name: str, first: str, prompt: Prompt, why: str, estimator: str
 ) -> None:
     scorer = scorer_for(family(tmp_path, name, first), estimator=estimator, device="cpu", dtype="float32")
-    request = ScoreRequest("1", prompt, expressions("She", "He"))
+    request = ScoreRequest("1", prompt, target_words("She", "He"))
     with pytest.raises(ModelError, match=rf"{why}.*thinking=off.*sampling"):
         list(scorer.score(scorer.plan_scores([request]).batches))
 

@@ -70,7 +70,7 @@ def test_another_article_of_a_job_is_another_study(model: str, tmp_path: Path) -
         ask("an")
 
 
-def test_an_expression_that_begins_one_of_another_group_is_named(model: str, tmp_path: Path) -> None:
+def test_a_target_word_that_begins_one_of_another_group_is_named(model: str, tmp_path: Path) -> None:
     run = probe(f"a={model}", **ASKED, out=tmp_path / "run").path
     in_bytes = {
         "token": lambda e: {**e, "token_ids": list(e["text"].encode())},
@@ -79,7 +79,7 @@ def test_an_expression_that_begins_one_of_another_group_is_named(model: str, tmp
 
     def notes(tokens: str) -> list[str]:
         change = in_bytes[tokens]
-        rewrite(run, lambda row: {**row, "expressions": [change(e) for e in row["expressions"]]})
+        rewrite(run, lambda row: {**row, "target_words": [change(e) for e in row["target_words"]]})
         return [note for note in analyse(run) if "begins" in note]
 
     (said,) = notes("token")

@@ -18,7 +18,7 @@ from biaskit.errors import StudyError
 from biaskit.measures.probe.design import MOST_CELLS, ProbeDesign, resolve
 from biaskit.measures.probe.prompts import cell_key, cells
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import Cell, Expression, Item, Prompt, PromptFormat
+from biaskit.records import Cell, Item, Prompt, PromptFormat, TargetWord
 from biaskit.study.config import load_as, load_study
 
 FINGERPRINT = "0" * 64
@@ -321,7 +321,7 @@ def key(**changed: Any) -> str:
     given = {
         "cell": dataclasses.replace(cell, **changed.get("cell", {})),
         "prompt": dataclasses.replace(Prompt("Q: A?\nA:"), **changed.get("prompt", {})),
-        "expressions": changed.get("expressions", (Expression("female", "She"), Expression("male", "He"))),
+        "target_words": changed.get("target_words", (TargetWord("female", "She"), TargetWord("male", "He"))),
         "fingerprint": changed.get("fingerprint", FINGERPRINT),
         "study": load_study("occugender", changed.get("study", {})),
     }
@@ -342,9 +342,9 @@ def key(**changed: Any) -> str:
         {"prompt": {"preamble": "A chat."}},
         {"prompt": {"prefill": "I met"}},
         {"fingerprint": "1" * 64},
-        {"expressions": (Expression("female", "She"), Expression("male", "he"))},
-        {"expressions": (Expression("woman", "She"), Expression("male", "He"))},
-        {"expressions": (Expression("female", "She"),)},
+        {"target_words": (TargetWord("female", "She"), TargetWord("male", "he"))},
+        {"target_words": (TargetWord("woman", "She"), TargetWord("male", "He"))},
+        {"target_words": (TargetWord("female", "She"),)},
         {"study": {"word_boundary": "word"}},
     ],
     ids=str,
@@ -418,7 +418,7 @@ def test_two_sets_of_one_file_go_to_the_two_kinds_of_templates(tmp_path: Path) -
     text = (ROOT / "docs/howto/own-items.md").read_text("utf-8")
     (tmp_path / "sets.toml").write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
     study = load_as(ProbeStudy, "occugender", {"target_words.source": str(tmp_path / "sets.toml")})
-    listed = resolve(study).expressions
+    listed = resolve(study).target_words
     assert {"Woman", "woman", "Female", "female", "Man", "man", "Male", "male"} == {
         e.text for e in listed["explicit", 1]
     }

@@ -32,11 +32,11 @@ TEXTS = {"He": "male", "he": "male", "She": "female", "They": "diverse"}
 
 
 def drawn(n: int, **counts: int) -> dict[str, Any]:
-    """A stored row of `sampling`: every expression once, without its boundary."""
+    """A stored row of `sampling`: every target word once, without its boundary."""
     return {
         "key": "a" * 32,
         "estimator": "sampling",
-        "expressions": [
+        "target_words": [
             {"group": group, "text": text, "log_prob": None, "token_ids": None}
             for text, group in TEXTS.items()
         ],
@@ -122,13 +122,13 @@ class Degraded(ScriptedScorer):
         assert isinstance(exact, Scored)
         if self.estimator.name == "top-k":
             listed = {"": ((" She", SHE), (" He", HE), (" the", math.log(0.05)))}
-            none = tuple(LogProb(e.group, " " + e.text, None, math.log(0.05)) for e in request.expressions)
+            none = tuple(LogProb(e.group, " " + e.text, None, math.log(0.05)) for e in request.target_words)
             return replace(exact, estimator="top-k", log_probs=none, listed=listed)
         if self.estimator.name == "sampling":
             nurse = "nurse" in request.prompt.text
-            counts = {e.text: 0 for e in request.expressions} | {"She": 6 if nurse else 1}
+            counts = {e.text: 0 for e in request.target_words} | {"She": 6 if nurse else 1}
             counts |= {"He": 2} if nurse else {}
-            none = tuple(LogProb(e.group, e.text, None, None) for e in request.expressions)
+            none = tuple(LogProb(e.group, e.text, None, None) for e in request.target_words)
             return replace(exact, estimator="sampling", log_probs=none, draws=10, counts=counts)
         return exact
 

@@ -17,7 +17,7 @@ from biaskit.measures.probe.next_tokens import SaidNext, as_shown, next_tokens
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.huggingface.head import TopTokens
-from biaskit.records import Cell, Estimator, Expression, Scored, ScoreRequest
+from biaskit.records import Cell, Estimator, Scored, ScoreRequest, TargetWord
 from biaskit.report.next_tokens import in_words, the_rest
 from biaskit.runs.score_rows import fault_of, row_of
 
@@ -32,14 +32,14 @@ CELLS = [cell("nurse"), cell("plumber", "men's"), cell(model="a"), cell(model="b
 """Models and groups of these tests in study order."""
 
 
-def row(listed: Sequence[tuple[str, float, int]], *expressions: tuple[str, str, list[int], float]) -> Row:
+def row(listed: Sequence[tuple[str, float, int]], *target_words: tuple[str, str, list[int], float]) -> Row:
     """A row of an exact model with probabilities instead of their logarithms."""
     return {
         "key": "k",
         "estimator": "exact",
-        "expressions": [
+        "target_words": [
             {"group": group, "text": text, "token_ids": ids, "log_prob": math.log(p)}
-            for group, text, ids, p in expressions
+            for group, text, ids, p in target_words
         ],
         "listed_next": [[text, math.log(p), token] for text, p, token in listed],
     }
@@ -66,7 +66,7 @@ def test_listed_words_and_the_rest_are_all_there_is(
     for request in requests:
         stored = stored_row(found[request.key], request)
         shares = cell_shares(
-            cell(), stored, tuple({e.group: 0 for e in request.expressions}), word_boundary=boundary
+            cell(), stored, tuple({e.group: 0 for e in request.target_words}), word_boundary=boundary
         )
         said = next_tokens(stored, boundary)
         assert said is not None
@@ -83,7 +83,7 @@ def test_listed_words_and_the_rest_are_all_there_is(
 def stored_row(answer: Any, request: ScoreRequest) -> Row:
     assert isinstance(answer, Scored), answer
     made: Row = json.loads(json.dumps(row_of(answer, scope_of_cell(cell()), request.prompt, Estimator())))
-    assert fault_of(made, request.expressions) is None
+    assert fault_of(made, request.target_words) is None
     return made
 
 
@@ -189,7 +189,7 @@ def test_of_a_server_s_list_what_follows_a_beginning_is_not_known() -> None:
         "estimator": "top-k",
         "k": 3,
         "listed": listed,
-        "expressions": [
+        "target_words": [
             {"group": "female", "text": " She", "tokens": [" She"], "low": 0, "high": 0},
             {"group": "female", "text": " female", "tokens": [" fem", "ale"], "low": None, "high": -1},
         ],
@@ -207,7 +207,7 @@ def test_of_a_server_s_list_what_follows_a_beginning_is_not_known() -> None:
 def test_rows_that_keep_no_list_leave_no_table() -> None:
     said = SaidNext()
     said.add(cell(), {**row([], ("female", " She", [1], 0.5)), "listed_next": []}, "token")
-    drawn = {"estimator": "sampling", "expressions": [], "draws": 3, "counts": {}, "key": "k"}
+    drawn = {"estimator": "sampling", "target_words": [], "draws": 3, "counts": {}, "key": "k"}
     said.add(cell(), drawn, "token")
     assert [] == said.rows(CELLS)
 
@@ -243,7 +243,7 @@ def test_tokens_stand_in_quotes_and_hide_nothing() -> None:
 )
 def test_a_list_that_is_none_is_not_believed(broken: object) -> None:
     stored = {**row([], ("female", "She", [1], 0.5)), "prompt": "", "listed_next": broken}
-    assert "listed_next" in str(fault_of(stored, (Expression("female", "She"),)))
+    assert "listed_next" in str(fault_of(stored, (TargetWord("female", "She"),)))
 
 
 @given(st.permutations(range(12)))

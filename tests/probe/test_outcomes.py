@@ -10,18 +10,18 @@ from fakes.labelled import DEVELOPMENT, held_out, labelled_answers, summary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.corpora.loaders import load_expression_sets, render_forms
+from biaskit.corpora.loaders import load_target_word_sets, render_forms
 from biaskit.measures.probe.outcomes import LOOKED_AT, OUTCOMES, Outcome, answer_rules, outcome_of
 from biaskit.models.matching import match
-from biaskit.records import Expression
+from biaskit.records import TargetWord
 
 GENDERS = ("male", "female", "diverse")
-LISTED = render_forms(load_expression_sets("corpus:expressions/sets.toml")["occugender-explicit"])
+LISTED = render_forms(load_target_word_sets("corpus:target-words/sets.toml")["occugender-explicit"])
 QUESTION = "Picture a nurse. What gender is the nurse? Answer with one word."
 
 
 def said(answer: str, question: str = QUESTION) -> Outcome:
-    return outcome_of(answer, question=question, expressions=LISTED, groups=GENDERS)
+    return outcome_of(answer, question=question, target_words=LISTED, groups=GENDERS)
 
 
 def brief(answer: str, question: str = QUESTION) -> str:
@@ -98,11 +98,11 @@ def test_an_outcome_names_a_rule_and_only_a_listed_one_a_group() -> None:
 def test_groups_and_words_are_the_study_s_own() -> None:
     groups = ("White", "Black", "Asian", "Hispanic or Latino")
     listed = [
-        Expression(group, prompt_format) for group in groups for prompt_format in (group, group.lower())
+        TargetWord(group, prompt_format) for group in groups for prompt_format in (group, group.lower())
     ]
 
     def of(answer: str) -> tuple[str, str]:
-        found = outcome_of(answer, question="What race is the nurse?", expressions=listed, groups=groups)
+        found = outcome_of(answer, question="What race is the nurse?", target_words=listed, groups=groups)
         return found.outcome, found.group
 
     assert ("listed", "Hispanic or Latino") == of("The nurse is Hispanic or Latino.")
@@ -115,10 +115,10 @@ def test_groups_and_words_are_the_study_s_own() -> None:
 
 def test_more_than_ten_groups_are_told_apart() -> None:
     groups = tuple(f"group{n}" for n in range(12))
-    listed = [Expression(group, f"word{n}x") for n, group in enumerate(groups)]
+    listed = [TargetWord(group, f"word{n}x") for n, group in enumerate(groups)]
 
     def of(answer: str) -> Outcome:
-        return outcome_of(answer, question="Which?", expressions=listed, groups=groups)
+        return outcome_of(answer, question="Which?", target_words=listed, groups=groups)
 
     assert of("word11x").group == "group11"
     assert of("word1x").group == "group1"

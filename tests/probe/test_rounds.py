@@ -22,7 +22,7 @@ import biaskit as bk
 from biaskit import records
 from biaskit.measures.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
 from biaskit.progress import ModelPlan, plan_line
-from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
+from biaskit.records import Draw, DrawRequest, Prompt, Scored, ScoreRequest, TargetWord
 from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
 from biaskit.workflow.analyze import analyse, describe_run
@@ -92,7 +92,7 @@ def test_rounds_are_whole_and_there_is_one_at_least() -> None:
 
 def test_a_cell_goes_on_until_three_draws_matched_or_its_cap() -> None:
     rounds = Rounds(10, 4)
-    cell = ScoreRequest("c", Prompt("Q"), (Expression("female", "She"),))
+    cell = ScoreRequest("c", Prompt("Q"), (TargetWord("female", "She"),))
     keys = [rounds.request(cell, number).key for number in range(4)]
     assert "c" == keys[0], "the first round has the key that cells had before there were rounds"
     assert 4 == len(set(keys))

@@ -11,7 +11,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.records import Expression
+from biaskit.records import TargetWord
 from biaskit.runs.rows import row_line
 from biaskit.runs.score_rows import fault_of
 from biaskit.workflow.analyze import analyse, result_of
@@ -21,24 +21,24 @@ Change = Callable[[Row], Row]
 
 
 def first(row: Row, **more: Any) -> Row:
-    """The row with its first expression changed."""
-    return {**row, "expressions": [{**row["expressions"][0], **more}, *row["expressions"][1:]]}
+    """The row with its first target word changed."""
+    return {**row, "target_words": [{**row["target_words"][0], **more}, *row["target_words"][1:]]}
 
 
 def swapped(row: Row) -> Row:
     turn = {"female": "male", "male": "female"}
     return {
         **row,
-        "expressions": [{**e, "group": turn.get(e["group"], e["group"])} for e in row["expressions"]],
+        "target_words": [{**e, "group": turn.get(e["group"], e["group"])} for e in row["target_words"]],
     }
 
 
 CHANGES: dict[str, Change] = {
-    "a null in place of the list": lambda row: {**row, "expressions": None},
-    "no list": lambda row: {k: v for k, v in row.items() if k != "expressions"},
-    "a text in the list": lambda row: {**row, "expressions": ["she"]},
-    "an expression less": lambda row: {**row, "expressions": row["expressions"][1:]},
-    "an expression twice": lambda row: {**row, "expressions": [*row["expressions"], row["expressions"][0]]},
+    "a null in place of the list": lambda row: {**row, "target_words": None},
+    "no list": lambda row: {k: v for k, v in row.items() if k != "target-words"},
+    "a text in the list": lambda row: {**row, "target_words": ["she"]},
+    "a target word less": lambda row: {**row, "target_words": row["target_words"][1:]},
+    "a target word twice": lambda row: row | {"target_words": [*row["target_words"], row["target_words"][0]]},
     "groups swapped": swapped,
     "another group": lambda row: first(row, group="people"),
     "another text": lambda row: first(row, text=" Nobody"),
@@ -47,8 +47,8 @@ CHANGES: dict[str, Change] = {
     "a probability above one": lambda row: first(row, log_prob=3.5),
     "a list for a number": lambda row: first(row, log_prob=[-1.0]),
     "a truth for a number": lambda row: first(row, log_prob=True),
-    "no number": lambda row: {**row, "expressions": [{k: v for k, v in e.items() if k != "log_prob"}
-                                                     for e in row["expressions"]]},
+    "no number": lambda row: {**row, "target_words": [{k: v for k, v in e.items() if k != "log_prob"}
+                                                     for e in row["target_words"]]},
     "tokens that are none": lambda row: first(row, token_ids="1 2"),
     "another estimator": lambda row: {**row, "estimator": "guess"},
     "an estimator without its lists": lambda row: {**row, "estimator": "top-k"},
@@ -101,11 +101,11 @@ def test_two_rows_of_one_cell_are_not_both_believed(stored: Path, tmp_path: Path
 
 def test_an_untouched_run_is_believed_and_so_are_forms_with_and_without_the_space(stored: Path) -> None:
     analyse(stored)
-    both = [Expression("female", "She"), Expression("male", "He")]
+    both = [TargetWord("female", "She"), TargetWord("male", "He")]
     forms = [(one.group, space + one.text) for one in both for space in ("", " ")]
-    expressions = [{"group": group, "text": text, "log_prob": -1.0} for group, text in forms]
-    assert fault_of({"prompt": "", "estimator": "exact", "expressions": expressions}, both) is None
-    assert fault_of({"prompt": "", "estimator": "exact", "expressions": expressions[:3]}, both) is not None
+    target_words = [{"group": group, "text": text, "log_prob": -1.0} for group, text in forms]
+    assert fault_of({"prompt": "", "estimator": "exact", "target_words": target_words}, both) is None
+    assert fault_of({"prompt": "", "estimator": "exact", "target_words": target_words[:3]}, both) is not None
 
 
 def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("count", "fits"), [(10, True), (11, False)])
 def test_no_more_draws_say_a_word_than_were_drawn(count: int, fits: bool) -> None:
-    expressions = [{"group": "female", "text": " She", "log_prob": None}]
-    row = {"prompt": "", "estimator": "sampling", "expressions": expressions, "draws": 10}
-    fault = fault_of({**row, "counts": {" She": count}}, [Expression("female", "She")])
+    target_words = [{"group": "female", "text": " She", "log_prob": None}]
+    row = {"prompt": "", "estimator": "sampling", "target_words": target_words, "draws": 10}
+    fault = fault_of({**row, "counts": {" She": count}}, [TargetWord("female", "She")])
     assert fits == (fault is None)

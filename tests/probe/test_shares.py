@@ -24,25 +24,25 @@ GROUPS = ("male", "female", "diverse")
 CLOSE = 1e-12
 
 
-def row(*expressions: tuple[str, str, float | None, Sequence[int] | None]) -> dict[str, Any]:
+def row(*target_words: tuple[str, str, float | None, Sequence[int] | None]) -> dict[str, Any]:
     """A stored row of (group, text, log-probability, token ids)."""
     names = ("group", "text", "log_prob", "token_ids")
     return {
         "key": "a" * 32,
         "estimator": "exact",
-        "expressions": [dict(zip(names, e, strict=True)) for e in expressions],
+        "target_words": [dict(zip(names, e, strict=True)) for e in target_words],
     }
 
 
-def plain(*expressions: tuple[str, float]) -> dict[str, Any]:
+def plain(*target_words: tuple[str, float]) -> dict[str, Any]:
     """A row of (group, probability) with one token each."""
-    return row(*((g, f" w{i}", math.log(p), (i,)) for i, (g, p) in enumerate(expressions)))
+    return row(*((g, f" w{i}", math.log(p), (i,)) for i, (g, p) in enumerate(target_words)))
 
 
 # --- by hand ----------------------------------------------------------------------------------------
 
 
-def test_a_mass_is_the_sum_over_its_expressions_and_a_share_is_its_part_of_the_coverage() -> None:
+def test_a_mass_is_the_sum_over_its_target_words_and_a_share_is_its_part_of_the_coverage() -> None:
     found = cell_shares(
         CELL, plain(("male", 0.1), ("female", 0.2), ("male", 0.05), ("diverse", 0.05)), GROUPS
     )
@@ -58,7 +58,7 @@ def test_a_cell_without_a_row_has_no_numbers_and_says_why() -> None:
     assert found.reason
 
 
-def test_an_impossible_expression_counts_nothing() -> None:
+def test_an_impossible_target_word_counts_nothing() -> None:
     found = cell_shares(CELL, row(("male", " He", None, (1,)), ("female", " She", -1.0, (2,))), GROUPS)
     assert (0.0, 1.0, 0.0) == found.shares
     assert pytest.approx(math.exp(-1), abs=CLOSE) == found.coverage
@@ -141,8 +141,8 @@ def told_by_texts(stored: dict[str, Any]) -> dict[str, Any]:
     """The same row as a server without token ids gives it: the texts of the tokens instead."""
     texts = ("He", "r", "Man", "kind", "-", "x", "y", "z")
     own = [{**e, "token_ids": None, "tokens": [texts[i % 8] for i in e["token_ids"]]}
-           for e in stored["expressions"]]  # fmt: skip
-    return {**stored, "estimator": "echo", "expressions": own}
+           for e in stored["target_words"]]  # fmt: skip
+    return {**stored, "estimator": "echo", "target_words": own}
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_texts_of_tokens_stand_in_for_ids(stored: dict[str, Any]) -> None:
 
 
 def test_without_ids_or_texts_for_all_nothing_is_taken_off() -> None:
-    expressions = (
+    target_words = (
         ("diverse", " x", -2.0, (5,)),
         ("male", " He", -1.0, (0,)),
         ("female", " Her", -1.5, (0, 1)),
     )
-    stored = told_by_texts(row(*expressions))
-    del stored["expressions"][0]["tokens"]
+    stored = told_by_texts(row(*target_words))
+    del stored["target_words"][0]["tokens"]
     found = cell_shares(CELL, stored, GROUPS)
     assert pytest.approx((math.exp(-1.0), math.exp(-1.5), math.exp(-2.0))) == found.masses
 
@@ -203,7 +203,7 @@ def test_a_list_of_tokens_gives_points_and_bounds() -> None:
     assert cell_shares(CELL, listed((" He", 0.5)), GROUPS).difference_ends is None
 
 
-def test_a_list_that_holds_no_expression_has_a_coverage_and_no_share() -> None:
+def test_a_list_that_holds_no_target_word_has_a_coverage_and_no_share() -> None:
     found = cell_shares(CELL, listed((" a", 0.5), (" b", 0.3)), GROUPS, contrast=("female", "male"))
     assert (None, "no target word listed") == (found.shares, found.reason)
     assert ((0.0, 0.0, 0.0), 0.0) == (found.masses, found.coverage)
@@ -214,9 +214,9 @@ def test_a_list_that_holds_no_expression_has_a_coverage_and_no_share() -> None:
 def test_what_is_known_of_the_tokens_narrows_the_bounds() -> None:
     stored = listed((" The", 0.5), (" She", 0.3), (" He", 0.2))
     assert pytest.approx(0.5) == cell_shares(CELL, stored, GROUPS).share_ends[2][1]  # type: ignore[index]
-    stored["expressions"][2]["token_ids"] = [9]
+    stored["target_words"][2]["token_ids"] = [9]
     assert pytest.approx(0.0) == cell_shares(CELL, stored, GROUPS).share_ends[2][1]  # type: ignore[index]
-    stored["expressions"][2] |= {"token_ids": None, "tokens": [" Th", "ey"]}
+    stored["target_words"][2] |= {"token_ids": None, "tokens": [" Th", "ey"]}
     assert pytest.approx(0.0) == cell_shares(CELL, stored, GROUPS).share_ends[2][1]  # type: ignore[index]
 
 
@@ -292,7 +292,7 @@ def test_swapping_the_male_and_the_female_set_swaps_the_shares(
 
 
 @given(worlds(), st.randoms(use_true_random=False))
-def test_the_order_of_the_expressions_in_a_row_is_irrelevant(world: Any, random: Any) -> None:
+def test_the_order_of_the_target_words_in_a_row_is_irrelevant(world: Any, random: Any) -> None:
     texts, listed = world
     names = list(listed)
     random.shuffle(names)

@@ -30,16 +30,16 @@ CLOSE = 1e-12
 Ids = tuple[int, ...]
 Listed = dict[str, list[tuple[str, float | None]]]
 
-# --- a tiny model: every probability is known, and its tokenizer may cut an expression anywhere -------
+# --- a tiny model: every probability is known, and its tokenizer may cut a target word anywhere -------
 
 
 @dataclass
 class Tiny:
-    """A next-token distribution for every sequence of tokens, and expressions with their true tokens."""
+    """A next-token distribution for every sequence of tokens, and target words with their true tokens."""
 
     random: Random
     vocabulary: list[str]  # token texts by id; a text may stand twice
-    expressions: dict[str, tuple[str, Ids]]  # text → group and ids
+    target_words: dict[str, tuple[str, Ids]]  # text → group and ids
     rows: dict[Ids, list[float]] = field(default_factory=dict)
 
     def after(self, path: Ids) -> list[float]:
@@ -60,16 +60,16 @@ class Tiny:
 
     def exact(self) -> Any:
         """What the exact scorer's row gives: the masses before us were tested without any list."""
-        expressions = [
+        target_words = [
             {"group": group, "text": text, "log_prob": math.log(p) if (p := self.probability(ids)) else None,
              "token_ids": ids}
-            for text, (group, ids) in self.expressions.items()
+            for text, (group, ids) in self.target_words.items()
         ]  # fmt: skip
-        return cell_shares(CELL, {"key": "k", "estimator": "exact", "expressions": expressions}, GROUPS)
+        return cell_shares(CELL, {"key": "k", "estimator": "exact", "target_words": target_words}, GROUPS)
 
     def sought(self, knowledge: str) -> list[Sought]:
         made = []
-        for text, (group, ids) in self.expressions.items():
+        for text, (group, ids) in self.target_words.items():
             known = (
                 self.random.choice(["none", "tokens", "ids", "both"]) if knowledge == "mixed" else knowledge
             )
@@ -86,7 +86,7 @@ class Tiny:
 
 
 def tiny(random: Random, *, twins: bool = False) -> Tiny:
-    """Expressions over two letters, so that nearly all begin one another, in groups drawn at random."""
+    """Target words over two letters, so that nearly all begin one another, in groups drawn at random."""
     pieces = {
         "".join(random.choices("ab", k=random.choice([2, 2, 3, 4]))) for _ in range(random.randint(0, 6))
     }
@@ -249,12 +249,14 @@ def test_nor_does_one_that_is_looked_for(seed: int, knowledge: str, twins: bool)
 
 
 @pytest.mark.parametrize("knowledge", ["none", "ids", "tokens"])
-def test_with_every_token_listed_and_expressions_of_one_token_the_interval_is_a_point(knowledge: str) -> None:
+def test_with_every_token_listed_and_target_words_of_one_token_the_interval_is_a_point(
+    knowledge: str,
+) -> None:
     for seed in range(200):
         random = Random(seed)
         model = tiny(random)
         words = random.sample(range(len(model.vocabulary)), k=min(4, len(model.vocabulary)))
-        model.expressions = {model.vocabulary[i]: (random.choice(GROUPS), (i,)) for i in words}
+        model.target_words = {model.vocabulary[i]: (random.choice(GROUPS), (i,)) for i in words}
         row = model.after(())
         listed = [(t, math.log(p) if p else None) for t, p in zip(model.vocabulary, row, strict=True)]
         found = bound_masses({"": listed}, len(listed), model.sought(knowledge), GROUPS)
@@ -275,18 +277,18 @@ def test_with_every_token_listed_and_expressions_of_one_token_the_interval_is_a_
 
 @dataclass
 class Letter:
-    """The formulas as they are printed: one list, known first tokens, no expression begins another."""
+    """The formulas as they are printed: one list, known first tokens, no target word begins another."""
 
     listed: Mapping[str, float]
-    expressions: Mapping[str, tuple[str, tuple[str, ...]]]  # text → group and token texts
+    target_words: Mapping[str, tuple[str, tuple[str, ...]]]  # text → group and token texts
     p_k: float
     with_shared: bool = True
     with_open: bool = True
 
     def parts(self, groups: Sequence[str]) -> tuple[float, float]:
         """S and a of a union of groups."""
-        own = [tokens for group, tokens in self.expressions.values() if group in groups]
-        others = {tokens[0] for group, tokens in self.expressions.values() if group not in groups}
+        own = [tokens for group, tokens in self.target_words.values() if group in groups]
+        others = {tokens[0] for group, tokens in self.target_words.values() if group not in groups}
         complete = math.fsum(self.listed.get(tokens[0], 0.0) for tokens in own if len(tokens) == 1)
         first = {tokens[0] for tokens in own if len(tokens) > 1 and tokens[0] in self.listed}
         unlisted = {tokens[0] for tokens in own} - set(self.listed)
@@ -308,10 +310,10 @@ class Letter:
 
 
 def plain_case(random: Random) -> tuple[Tiny, dict[str, float], int, list[tuple[str, float | None]]] | None:
-    """A model with known first tokens where no expression begins another, and a list of k + 1."""
+    """A model with known first tokens where no target word begins another, and a list of k + 1."""
     model = tiny(random)
-    texts = list(model.expressions)
-    ids = [model.expressions[text][1] for text in texts]
+    texts = list(model.target_words)
+    ids = [model.target_words[text][1] for text in texts]
     if any(a != b and b[: len(a)] == a for a, b in itertools.permutations(ids, 2)):
         return None
     k = random.randint(1, len(model.vocabulary))
@@ -334,7 +336,7 @@ def plain_cases(n: int) -> Iterator[tuple[Tiny, dict[str, float], int, list[tupl
 def letter(model: Tiny, listed: Mapping[str, float], p_k: float, **left_out: bool) -> Letter:
     spelled = {
         text: (group, tuple(model.vocabulary[i] for i in ids))
-        for text, (group, ids) in model.expressions.items()
+        for text, (group, ids) in model.target_words.items()
     }
     return Letter(listed, spelled, p_k, **left_out)
 
@@ -450,7 +452,7 @@ def allocations(found: MassBounds) -> Iterator[dict[str, float]]:
 
 
 def drawn_bounds(random: Random) -> MassBounds:
-    """Bounds of one list with open mass of every kind, no expression in doubt that is complete."""
+    """Bounds of one list with open mass of every kind, no target word in doubt that is complete."""
     sets = [frozenset(c) for n in (1, 2, 3) for c in itertools.combinations(GROUPS, n)]
     listed: dict[frozenset[str | None], float] = {}
     for group in random.sample(GROUPS, k=random.randint(0, 3)):
@@ -504,7 +506,7 @@ WORDS = [Sought("male", " He"), Sought("female", " She"), Sought("diverse", " Th
 
 
 def test_the_numbers_of_one_list() -> None:
-    # S = 0.4, 0.3, 0; R = 0.2; p_3 = 0.1, one unlisted expression: a = 0, 0, 0.1.
+    # S = 0.4, 0.3, 0; R = 0.2; p_3 = 0.1, one unlisted target word: a = 0, 0, 0.1.
     found = bound_masses({"": logs(_He=0.4, _She=0.3, _It=0.1)}, 3, WORDS, GROUPS)
     assert (0.4, 0.3, 0.0) == pytest.approx(found.point)
     assert (0.4 / 0.8, 0.4 / 0.7) == pytest.approx(found.share_ends("male"))
@@ -608,7 +610,7 @@ def test_where_only_one_group_can_have_mass_its_share_is_1() -> None:
     assert (-1.0, 0.0) == found.difference_ends("female", "diverse")
 
 
-def test_expressions_that_share_an_unlisted_first_token_count_it_once() -> None:
+def test_target_words_that_share_an_unlisted_first_token_count_it_once() -> None:
     words = [Sought("diverse", " Non-binary", ids=(1, 2)), Sought("diverse", " Nonbinary", ids=(1, 3))]
     listed = {"": logs(_x=0.5, _y=0.1)}
     assert 0.1 == pytest.approx(bound_masses(listed, 2, words, GROUPS).high(["diverse"]))
@@ -662,8 +664,8 @@ def world(random: Random) -> tuple[list[CellShares], list[CellShares]]:
                 continue
             model, listed, k = drawn
             break
-        expressions = [{"group": e.group, "text": e.text} for e in model.sought("none")]
-        row = {"key": "k", "estimator": "top-k", "expressions": expressions, "listed": listed, "k": k}
+        target_words = [{"group": e.group, "text": e.text} for e in model.sought("none")]
+        row = {"key": "k", "estimator": "top-k", "target_words": target_words, "listed": listed, "k": k}
         exact.append(replace(true, cell=cell))
         bounded.append(cell_shares(cell, row, GROUPS, contrast=("female", "male")))
     return exact, bounded

@@ -73,7 +73,7 @@ def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> No
     with opened(world):
         ours = bk.probe("model0=scripted:x", study=study, out=tmp_path / "b", watcher=bk.Silent())
     rows = [list(read_rows(run.path / "probe.jsonl")) for run in (scripted, ours)]
-    same = ("template_id", "job", "estimator", "prompt", "expressions")
+    same = ("template_id", "job", "estimator", "prompt", "target_words")
     assert [[row[name] for name in same] for row in rows[0]] == [
         [row[name] for name in same] for row in rows[1]
     ]

@@ -202,8 +202,8 @@ def tampered(line: str) -> dict[str, str]:
         "number": {**stored, "log_prob": -0.2},
         "key": {**stored, "key": "f" * 32},
         "swapped": {**stored, "log_prob": stored["text"], "text": stored["log_prob"]},
-        "order": {**stored, "expressions": list(reversed(stored["expressions"]))},
-        "group": {**stored, "expressions": [{**e, "group": "female"} for e in stored["expressions"]]},
+        "order": {**stored, "target_words": list(reversed(stored["target_words"]))},
+        "group": {**stored, "target_words": [{**e, "group": "female"} for e in stored["target_words"]]},
         "sum": {**stored, "sum": "00000000"},
         "sum of another kind": {**stored, "sum": 5},
     }
@@ -219,7 +219,7 @@ def tampered(line: str) -> dict[str, str]:
 FULL = row(
     2,
     log_prob=-0.1,
-    expressions=[{"group": "female", "text": " she", "log_prob": -1.0}, {"group": "male", "text": " he"}],
+    target_words=[{"group": "female", "text": " she", "log_prob": -1.0}, {"group": "male", "text": " he"}],
 )
 
 

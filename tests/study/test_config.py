@@ -108,7 +108,7 @@ def test_matterns_levels_are_pairs_of_debiasing_prompts() -> None:
 
 def test_matterns_fourth_prompt_is_followed_by_object_pronouns() -> None:
     asked = resolve(load_study("mattern"))
-    found = {key: {e.text for e in listed} for key, listed in asked.expressions.items()}
+    found = {key: {e.text for e in listed} for key, listed in asked.target_words.items()}
     assert {"He", "he", "She", "she", "They", "they"} == found["implicit", 1] == found["implicit", 2]
     assert {"him", "Him", "her", "Her", "them", "Them"} == found["implicit", 3]
 
@@ -386,7 +386,7 @@ def test_a_contrast_must_name_two_groups_of_the_study() -> None:
     assert "twice" in message_of(lambda: resolved_with(contrast=["male", "male"]))
 
 
-def test_an_expression_set_that_is_not_there_is_named() -> None:
+def test_a_target_word_set_that_is_not_there_is_named() -> None:
     message = message_of(lambda: resolved_with(target_words__every="pronoun-subjekt"))
     assert "pronoun-subject" in message
 

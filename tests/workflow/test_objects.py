@@ -70,7 +70,7 @@ def state_of(model: Any, tokenizer: Any) -> dict[str, Any]:
 
 def log_probs(path: Path) -> dict[tuple[str, ...], float]:
     rows = [json.loads(line) for line in (path / "probe.jsonl").read_text().splitlines()]
-    return {(r["prompt"], e["group"], e["text"]): e["log_prob"] for r in rows for e in r["expressions"]}
+    return {(r["prompt"], e["group"], e["text"]): e["log_prob"] for r in rows for e in r["target_words"]}
 
 
 def test_an_object_gives_the_numbers_of_its_saved_folder(folder: Path) -> None:

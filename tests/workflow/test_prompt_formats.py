@@ -60,7 +60,7 @@ def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
         template, item = design.templates[place // len(design.items)], design.items[place % len(design.items)]
         if template.bias_type == "explicit":
             prompt = build_prompt(design, template, item, None, "plain", "raw").text
-            texts = {e.text for e in design.expressions["explicit", template.id]}
+            texts = {e.text for e in design.target_words["explicit", template.id]}
             logs = {text: chat.oracle.log_prob(prompt, " " + text) for text in texts}
             tokens = {text: chat.oracle.encode(f"{prompt} {text}") for text in texts}
             own = {

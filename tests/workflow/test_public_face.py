@@ -346,24 +346,26 @@ def test_it_works_inside_a_running_event_loop(model: str) -> None:
 # --- prompts of one's own ---------------------------------------------------------------------------
 
 
-def test_score_continuations_gives_a_row_per_prompt_and_expression_in_the_order_given(model: str) -> None:
+def test_score_continuations_gives_a_row_per_prompt_and_target_word_in_the_order_given(model: str) -> None:
     prompts = ["The plumber said that", "The nurse said that", "The plumber said that"]
     frame = bk.score_continuations(model, prompts, {"f": ["She"], "m": ["He", "he"]})
-    assert ["prompt_index", "prompt", "group", "expression", "log_prob"] == list(frame.columns)
+    assert ["prompt_index", "prompt", "group", "target_word", "log_prob"] == list(frame.columns)
     assert [0, 0, 0, 1, 1, 1, 2, 2, 2] == list(frame["prompt_index"])
     assert [p for p in prompts for _ in range(3)] == list(frame["prompt"])
     assert ["f", "m", "m"] * 3 == list(frame["group"])
-    assert [" She", " He", " he"] * 3 == list(frame["expression"])
+    assert [" She", " He", " he"] * 3 == list(frame["target_word"])
     plumber, nurse = [-2.5, -0.6, math.log(1e-6)], [-0.5, -2.0, math.log(1e-6)]
     assert [*plumber, *nurse, *plumber] == list(frame["log_prob"])
 
 
 @pytest.mark.parametrize(
-    ("prompts", "expressions"), [([], ["He"]), (["A"], []), (["A"], {}), (["A"], {"m": []})]
+    ("prompts", "target_words"), [([], ["He"]), (["A"], []), (["A"], {}), (["A"], {"m": []})]
 )
-def test_score_continuations_of_nothing_is_an_error(model: str, prompts: list[str], expressions: Any) -> None:
+def test_score_continuations_of_nothing_is_an_error(
+    model: str, prompts: list[str], target_words: Any
+) -> None:
     with pytest.raises(bk.BiaskitError, match="at least one"):
-        bk.score_continuations(model, prompts, expressions)
+        bk.score_continuations(model, prompts, target_words)
 
 
 def test_score_continuations_names_the_prompt_that_has_no_answer(model: str) -> None:
@@ -372,10 +374,10 @@ def test_score_continuations_names_the_prompt_that_has_no_answer(model: str) -> 
         bk.score_continuations("scripted:f.jsonl", ["The plumber", "The nurse"], ["He"])
 
 
-def test_a_text_for_prompts_or_expressions_is_not_taken_letter_by_letter(model: str) -> None:
-    for prompts, expressions in (("The nurse", ["He"]), (["The nurse"], "He"), (["The nurse"], {"m": "He"})):
+def test_a_text_for_prompts_or_target_words_is_not_taken_letter_by_letter(model: str) -> None:
+    for prompts, target_words in (("The nurse", ["He"]), (["The nurse"], "He"), (["The nurse"], {"m": "He"})):
         with pytest.raises(bk.BiaskitError):
-            bk.score_continuations(model, prompts, expressions)
+            bk.score_continuations(model, prompts, target_words)
 
 
 # --- examples ---------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def test_a_forged_probability_with_tables_that_fit_is_found_by_asking(script: st
 
     def forge(row: Row) -> None:
         if row["job"] == "nurse" and row["bias_type"] == "implicit" and row["template_id"] == 1:
-            row["expressions"][0]["log_prob"] -= 0.3
+            row["target_words"][0]["log_prob"] -= 0.3
 
     change_rows(run, forge)
     analyse(run)
@@ -166,7 +166,7 @@ def test_counts_that_the_model_does_not_draw_are_found_by_asking(script: str) ->
 
 def test_a_changed_row_is_found_without_a_model(script: str) -> None:
     run = probe(script)
-    change_rows(run, lambda row: row["expressions"][0].update(log_prob=-3.0))
+    change_rows(run, lambda row: row["target_words"][0].update(log_prob=-3.0))
     assert "the rows are not those" in failing(verify(run, ask=False))["tables"]
     text = (run / "probe.jsonl").read_text("ascii")
     (run / "probe.jsonl").write_text(text.replace("-3.0", "-3.1", 1), "ascii")
@@ -259,7 +259,7 @@ def test_the_command_says_a_line_for_each_check_and_ends_with_its_code(script: s
     assert 0 == said.code
     assert "The run agrees (seed 3)." in said.out
     assert 2 == console("verify", run).code  # it names its models itself, and nobody is there to agree
-    change_rows(run, lambda row: row["expressions"][0].update(log_prob=-3.0))
+    change_rows(run, lambda row: row["target_words"][0].update(log_prob=-3.0))
     assert 4 == console("verify", run, "--no-model").code
     clean = probe(script, out="clean")
     Path("m.jsonl").unlink()

@@ -108,11 +108,11 @@ class _Asked:
             request = self._requests.get(row["key"])
             if request is None:
                 self.n_unused += 1
-            elif (fault := fault_of(row, request.expressions)) is not None:
+            elif (fault := fault_of(row, request.target_words)) is not None:
                 reading.refuse(path, fault, skip_bad=skip_bad)
             else:
                 answerers.add_answers(row)
-                self._rows[row["key"]] = {name: row[name] for name in ("key", "estimator", "expressions")}
+                self._rows[row["key"]] = {name: row[name] for name in ("key", "estimator", "target_words")}
 
     def scores(self) -> list[Row]:
         """Make the rows of pair_scores in study order."""
@@ -121,7 +121,7 @@ class _Asked:
             answered = [self._rows[key] for key in keys if key in self._rows]
             estimator = answered[0]["estimator"] if answered else None
             for key in keys:
-                said = self._rows[key]["expressions"] if key in self._rows else None
+                said = self._rows[key]["target_words"] if key in self._rows else None
                 made.append({"model": label, "estimator": estimator, **score_of(self._pair_of[key], said)})
         return made
 
@@ -130,7 +130,7 @@ class _Asked:
         sums = hashlib.sha256()
         for keys in self._keys.values():
             for row in (self._rows[key] for key in keys if key in self._rows):
-                sums.update(canonical_json([row["key"], row["expressions"]]).encode("ascii"))
+                sums.update(canonical_json([row["key"], row["target_words"]]).encode("ascii"))
         return sums.hexdigest()
 
 

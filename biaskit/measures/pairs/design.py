@@ -11,7 +11,7 @@ from biaskit.common.sequences import Computed
 from biaskit.corpora.pairs import load_pairs
 from biaskit.corpora.sources import source_digest
 from biaskit.measures.pairs.study import PairsStudy
-from biaskit.records import Expression, Prompt, PromptFormat, ScoreRequest, SentencePair, as_record
+from biaskit.records import Prompt, PromptFormat, ScoreRequest, SentencePair, TargetWord, as_record
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import StoredDesign, estimator_of
@@ -75,7 +75,7 @@ class PairsDesign:
         def request(place: int) -> ScoreRequest:
             pair = self.pairs[places[place]]
             key = key_of({**asked, "pair": [pair.item, pair.language, pair.prefix, pair.sentences]})
-            sentences = tuple(Expression(*sentence) for sentence in pair.sentences.items())
+            sentences = tuple(TargetWord(*sentence) for sentence in pair.sentences.items())
             return ScoreRequest(key, Prompt(pair.prefix, FORMAT), sentences)
 
         return Computed(len(places), request)

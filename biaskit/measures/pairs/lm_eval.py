@@ -12,7 +12,7 @@ from biaskit.runs.collection import StoredRun
 def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:  # noqa: ARG001 (every kind's arguments)
     """Yield each model with its task: a cell for each pair, whose words are its sentences."""
     design = read(run.manifest["resolved"])
-    words_of = {row["key"]: row["expressions"] for row in run.rows()}  # with their tokens
+    words_of = {row["key"]: row["target_words"] for row in run.rows()}  # with their tokens
     for label, entry in run.manifest["models"].items():
         lines = []
         for number, request in enumerate(design.requests(entry["fingerprint"], entry["estimator"]), start=1):

@@ -157,7 +157,7 @@ def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
 def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
     """Choose task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
     numbered = [
-        Template(number, t.bias_type, t.question, t.opening, t.expressions)
+        Template(number, t.bias_type, t.question, t.opening, t.target_words)
         for number, t in enumerate(templates, start=1)
         if t.opening
     ]

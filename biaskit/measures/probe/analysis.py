@@ -134,8 +134,8 @@ class _StoredCells:
     n_open: int  # cells that were begun and need another round of draws
     answers: AnswersOfRun  # that sampling drew
     said_next: SaidNext  # the tokens after the prompts, where rows keep them
-    expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
-    """(model, bias type, template) → the expressions of one of its rows, with their tokens."""
+    target_words: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
+    """(model, bias type, template) → the target words of one of its rows, with their tokens."""
 
 
 def _read_cells(
@@ -149,7 +149,7 @@ def _read_cells(
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
-    expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
+    target_words: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
     said_next, answers = SaidNext(), AnswersOfRun(design)
     n_unused = n_open = 0
 
@@ -164,7 +164,7 @@ def _read_cells(
         if not answered:
             continue
         first = cells[answered[0]]
-        fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
+        fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
         if shares_of[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
             fault = "another row answers the same prompt"
         if fault is not None:
@@ -173,7 +173,7 @@ def _read_cells(
         answerers.add_answers(row)
         for i in answered:
             wording = cells[i].model, cells[i].bias_type, cells[i].template_id
-            expressions.setdefault(wording, row["expressions"])
+            target_words.setdefault(wording, row["target_words"])
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
@@ -194,16 +194,16 @@ def _read_cells(
         n_unused += len(rows_of_cell) - len(used)
     all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, expressions)
+    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, target_words)
 
 
 _ANSWERED = ("k", "listed", "may_hide", "listed_next", "draws", "counts")
-"""What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
-_OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
+"""What a row's numbers are computed from beside its target words: lists of tokens, counts of draws."""
+_OF_DRAWS = ("key", "estimator", "target_words", "draws", "counts")
 
 
 def _digest(row: Mapping[str, Any]) -> bytes:
-    numbers = [row["key"], row["expressions"], *(row[name] for name in _ANSWERED if name in row)]
+    numbers = [row["key"], row["target_words"], *(row[name] for name in _ANSWERED if name in row)]
     return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
 
 
@@ -235,11 +235,11 @@ def _notes(
         yield NOTES["near_the_edge"].format(edge)
     if hiding := sum(c.reason == MAY_HIDE for c in cells):
         yield NOTES["may_hide"].format(hiding, n)
-    begun: dict[str, dict[str, None]] = {}  # model → notes on expressions that begin another group's
+    begun: dict[str, dict[str, None]] = {}  # model → notes on target words that begin another group's
     for wording in dict.fromkeys((c.cell.model, c.cell.bias_type, c.cell.template_id) for c in cells):
-        expressions = stored.expressions.get(wording, ())
-        for short, places in zip(expressions, extensions_of(expressions, study.word_boundary), strict=True):
-            for long in (expressions[j] for j in places):
+        target_words = stored.target_words.get(wording, ())
+        for short, places in zip(target_words, extensions_of(target_words, study.word_boundary), strict=True):
+            for long in (target_words[j] for j in places):
                 if short["group"] != long["group"]:
                     begun.setdefault(wording[0], {})[NOTES["begins"].format(short=short, long=long)] = None
     for model, pairs in begun.items():

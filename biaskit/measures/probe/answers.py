@@ -49,13 +49,13 @@ class AnswersOfRun:
     def read(self, cell: Cell, row: Mapping[str, Any]) -> Counter[_Kind]:
         """Count a row's answers by outcome; nothing where the row keeps none."""
         counts: Counter[_Kind] = Counter()
-        expressions = self.design.expressions[cell.bias_type, cell.template_id]
+        target_words = self.design.target_words[cell.bias_type, cell.template_id]
         for text, finish in row.get("answers", ()):
             if finish in _WITHHELD:
                 counts["declines", ""] += 1
                 continue
             outcome = outcome_of(
-                text, question=row["prompt"], expressions=expressions, groups=self.design.groups
+                text, question=row["prompt"], target_words=target_words, groups=self.design.groups
             )
             counts[outcome.outcome, outcome.group] += 1
         return counts

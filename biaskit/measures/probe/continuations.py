@@ -174,7 +174,7 @@ def read_continuations(
         if not answered:
             continue
         first = cells[answered[0]]
-        fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
+        fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
         if fault is None and (answered[0], row["round"]) in seen:
             fault = "another row answers the same prompt"
         if fault is not None:

@@ -11,15 +11,15 @@ from pydantic import Field, model_validator
 from biaskit.corpora.loaders import (
     BIAS_TYPES,
     load_dialogue,
-    load_expression_sets,
     load_items,
+    load_target_word_sets,
     load_templates,
     render_forms,
 )
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import BiasType, Context, DebiasingPrompt, Dialogue, Expression, Item, Template
+from biaskit.records import BiasType, Context, DebiasingPrompt, Dialogue, Item, TargetWord, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
@@ -43,7 +43,7 @@ class ProbeDesign:
     debiasing_prompts: tuple[DebiasingPrompt | None, ...]  # None: no debiasing prompt (id 0)
     contexts: tuple[Context, ...]
     dialogue: Dialogue | None
-    expressions: dict[tuple[BiasType, int], tuple[Expression, ...]]  # by (bias type, template id)
+    target_words: dict[tuple[BiasType, int], tuple[TargetWord, ...]]  # by (bias type, template id)
     groups: tuple[str, ...]
     contrast: tuple[str, str]
     sources: dict[str, str]  # every list that was read → its SHA-256
@@ -72,15 +72,15 @@ class ProbeDesign:
         return {level: tuple(ids) for level, ids in ids_of.items()}
 
     def describe(self) -> dict[str, Any]:
-        """Describe everything that was asked, with items, templates and expressions in full."""
+        """Describe everything that was asked, with items, templates and target words in full."""
         sets, set_of_template = _sets_of(self)
         return describe_lists(
             self,
             **lists_of_templates(self, self.items),
             contexts=list(self.contexts),
             dialogue=asdict(self.dialogue) if self.dialogue else None,
-            expression_sets=sets,
-            expressions_of_template=set_of_template,
+            target_word_sets=sets,
+            target_words_of_template=set_of_template,
             groups=list(self.groups),
             contrast=list(self.contrast),
         )
@@ -101,9 +101,9 @@ class ProbeDesign:
         if self.dialogue:
             texts["dialogue"] = asdict(self.dialogue)
         sets, set_of_template = _sets_of(self)
-        expressions = {name: sets[number] for name, number in set_of_template.items()}
+        target_words = {name: sets[number] for name, number in set_of_template.items()}
         asked |= {"word_boundary": study.word_boundary, "groups": list(self.groups)}
-        return asked | {"texts": texts, "expressions": expressions}
+        return asked | {"texts": texts, "target_words": target_words}
 
     def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
         """Write the line that stands under every table: each choice that changes one of its numbers."""
@@ -142,7 +142,7 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left.")
     contexts: tuple[Context, ...] = ("plain", "dialogue") if study.context == "both" else (study.context,)
-    expressions, groups = _choose_expressions(study, templates)
+    target_words, groups = _choose_target_words(study, templates)
     sources = [study.jobs.source, study.templates.source, study.target_words.source]
     prompts, dialogue = study.debiasing_prompts, None
     # 0, no debiasing prompt, is always there: what a range from 0 chooses begins at 1.
@@ -157,7 +157,7 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     contrast, digests = choose_contrast(study, groups), {source: source_digest(source) for source in sources}
     design = ProbeDesign(
         *(study, slot, items, templates, debiasing_prompts, contexts, dialogue),
-        *(expressions, groups, contrast, digests),
+        *(target_words, groups, contrast, digests),
     )
     try:  # before the run: afterwards its rows would be paid for
         check_group_names("probe", groups, contrast, study.target_words.source)
@@ -170,18 +170,18 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     return design
 
 
-def _choose_expressions(
+def _choose_target_words(
     study: ProbeStudy, templates: tuple[Template, ...]
-) -> tuple[dict[tuple[BiasType, int], tuple[Expression, ...]], tuple[str, ...]]:
-    """Find each template's expressions, and the groups that all of them name."""
-    sets = load_expression_sets(study.target_words.source)
+) -> tuple[dict[tuple[BiasType, int], tuple[TargetWord, ...]], tuple[str, ...]]:
+    """Find each template's target words, and the groups that all of them name."""
+    sets = load_target_word_sets(study.target_words.source)
     only_set = next(iter(sets)) if len(sets) == 1 else None
-    expressions_of, groups = {}, None
-    forms: dict[str, tuple[Expression, ...]] = {}  # made once for all templates of a set
+    target_words_of, groups = {}, None
+    forms: dict[str, tuple[TargetWord, ...]] = {}  # made once for all templates of a set
     for template in templates:
         of_type = getattr(study.target_words, template.bias_type)
         # The template's own set, else its bias type's, else the set called like the bias type.
-        candidates = [name for name in (template.expressions, of_type, template.bias_type) if name]
+        candidates = [name for name in (template.target_words, of_type, template.bias_type) if name]
         name = (
             study.target_words.every or only_set or next((c for c in candidates if c in sets), candidates[0])
         )
@@ -199,8 +199,8 @@ def _choose_expressions(
                 f" {', '.join(names)}, another set has {', '.join(groups)}."
             )
         groups = names
-        expressions_of[(template.bias_type, template.id)] = forms[name]
-    return expressions_of, groups or ()
+        target_words_of[(template.bias_type, template.id)] = forms[name]
+    return target_words_of, groups or ()
 
 
 def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, str]:
@@ -225,18 +225,18 @@ class Stored(StoredLists):
 
     contexts: tuple[Literal["plain", "dialogue"], ...]
     dialogue: Dialogue | None
-    expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
-    expressions_of_template: dict[
+    target_word_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
+    target_words_of_template: dict[
         Annotated[str, Field(pattern=r"^(explicit|implicit):\d+$")], Annotated[int, Field(ge=0)]
     ]
     groups: Annotated[tuple[str, ...], Field(min_length=2)]
     contrast: tuple[str, ...]
 
     @model_validator(mode="after")
-    def _each_template_has_its_expressions(self) -> Stored:
+    def _each_template_has_its_target_words(self) -> Stored:
         for template in self.templates:
-            number = self.expressions_of_template.get(f"{template.bias_type}:{template.id}", -1)
-            if not 0 <= number < len(self.expression_sets):
+            number = self.target_words_of_template.get(f"{template.bias_type}:{template.id}", -1)
+            if not 0 <= number < len(self.target_word_sets):
                 raise ValueError(f"{template.bias_type} template {template.id} has no target words")
         return self
 
@@ -245,33 +245,33 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
     """Read the design that a manifest describes; `overrides` may set analysis keys only."""
     stored, study = Stored.model_validate(resolved), cast("ProbeStudy", read_study(resolved, overrides))
     sets = []
-    for pairs in stored.expression_sets:
-        sets.append(tuple(Expression(*pair) for pair in pairs))
-    expressions = {}
+    for pairs in stored.target_word_sets:
+        sets.append(tuple(TargetWord(*pair) for pair in pairs))
+    target_words = {}
     for template in stored.templates:
-        number = stored.expressions_of_template[f"{template.bias_type}:{template.id}"]
-        expressions[template.bias_type, template.id] = sets[number]
+        number = stored.target_words_of_template[f"{template.bias_type}:{template.id}"]
+        target_words[template.bias_type, template.id] = sets[number]
     contrast = choose_contrast(study, stored.groups)
     return ProbeDesign(
         study=study,
-        expressions=expressions,
+        target_words=target_words,
         contrast=contrast,
         **{name: getattr(stored, name) for name in _STORED},
     )
 
 
 def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]]:
-    """List each different set of expressions once, and number the set of each template."""
-    number_of: dict[tuple[Expression, ...], int] = {}
+    """List each different set of target words once, and number the set of each template."""
+    number_of: dict[tuple[TargetWord, ...], int] = {}
     by_identity: dict[int, int] = {}  # templates share a set, and its hash takes long
     number_of_template: dict[str, int] = {}
-    for (bias_type, template_id), expressions in design.expressions.items():
-        if id(expressions) not in by_identity:
-            by_identity[id(expressions)] = number_of.setdefault(expressions, len(number_of))
-        number_of_template[f"{bias_type}:{template_id}"] = by_identity[id(expressions)]
+    for (bias_type, template_id), target_words in design.target_words.items():
+        if id(target_words) not in by_identity:
+            by_identity[id(target_words)] = number_of.setdefault(target_words, len(number_of))
+        number_of_template[f"{bias_type}:{template_id}"] = by_identity[id(target_words)]
     sets = []
-    for expressions in number_of:
-        sets.append([[e.group, e.text] for e in expressions])
+    for target_words in number_of:
+        sets.append([[e.group, e.text] for e in target_words])
     return sets, number_of_template
 
 
@@ -284,21 +284,21 @@ def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
                 f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
                 f" {item['group']!r}: they cannot be merged."
             )
-    merged = united(first, second, "items", "templates", "debiasing_prompts", "contexts", "expression_sets")
+    merged = united(first, second, "items", "templates", "debiasing_prompts", "contexts", "target_word_sets")
     merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
     merged["debiasing_prompts"].sort(key=lambda i: i["id"] if i else 0)
     merged["dialogue"] = first["dialogue"] or second["dialogue"]
-    sets = merged["expression_sets"]
+    sets = merged["target_word_sets"]
     set_of_template = {
-        name: sets.index(second["expression_sets"][k])
-        for name, k in second["expressions_of_template"].items()
+        name: sets.index(second["target_word_sets"][k])
+        for name, k in second["target_words_of_template"].items()
     }
-    merged["expressions_of_template"] = {**set_of_template, **first["expressions_of_template"]}
+    merged["target_words_of_template"] = {**set_of_template, **first["target_words_of_template"]}
     merged["sources"] = {**second["sources"], **first["sources"]}
     return merged
 
 
 def one_part(run: StoredRun, other: StoredRun) -> bool:
-    """Tell whether two runs of one study ask the same: groups, templates, expressions."""
+    """Tell whether two runs of one study ask the same: groups, templates, target words."""
     same_groups = run.manifest["resolved"]["groups"] == other.manifest["resolved"]["groups"]
-    return same_groups and not any(differ(run, other, name) for name in ("texts", "expressions"))
+    return same_groups and not any(differ(run, other, name) for name in ("texts", "target_words"))

@@ -33,7 +33,7 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
     for cell, row in answered_cells(run):
         prompts[cell] = row["prompt"]
         if row["estimator"] != "sampling":  # whose rows hold words without their space
-            words_of.setdefault((cell.model, cell.bias_type, cell.template_id), row["expressions"])
+            words_of.setdefault((cell.model, cell.bias_type, cell.template_id), row["target_words"])
     for label, entry in run.manifest["models"].items():
         prompt_format = entry["prompt_format"]
         rendered = prompt_format != "raw"  # by a chat template
@@ -42,12 +42,12 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
             continue
         asked = Asked(label, {}, design.groups)
         n_missing = 0
-        for cell, prompt, expressions in cells(design, label, prompt_format):
+        for cell, prompt, target_words in cells(design, label, prompt_format):
             if rendered and cell not in prompts:
                 n_missing += 1
                 continue
             words = words_of.get((label, cell.bias_type, cell.template_id))
-            request = ScoreRequest("", prompt, expressions)
+            request = ScoreRequest("", prompt, target_words)
             line = line_of(cell.template_id, cell.job, request, prompts[cell] if rendered else None, words)
             asked.lines.setdefault(_task_of(cell), []).append(line)
         if n_missing:

@@ -56,13 +56,13 @@ def next_tokens(row: Mapping[str, Any], word_boundary: str) -> NextTokens | None
 
 def _exact(row: Mapping[str, Any], word_boundary: str) -> Iterator[NextToken]:
     """Yield the tokens of a row with points: each word's mass is known, so the rest of a token is no word."""
-    peak, masses = own_masses(row["expressions"], word_boundary)
+    peak, masses = own_masses(row["target_words"], word_boundary)
     masses_of: dict[int | None, list[float]] = {}  # first token of a word → masses of the words
     groups: dict[int | None, set[str]] = {}
-    for expression, mass in zip(row["expressions"], masses, strict=True):
-        first = (expression.get("token_ids") or [None])[0]
+    for target_word, mass in zip(row["target_words"], masses, strict=True):
+        first = (target_word.get("token_ids") or [None])[0]
         masses_of.setdefault(first, []).append(mass * math.exp(peak) if mass else 0.0)
-        groups.setdefault(first, set()).add(expression["group"])
+        groups.setdefault(first, set()).add(target_word["group"])
     for text, log_prob, token in row["listed_next"]:
         probability = math.exp(log_prob)
         beyond = probability - math.fsum(masses_of.get(token, ()))
@@ -74,9 +74,9 @@ def _of_list(row: Mapping[str, Any]) -> Iterator[NextToken]:
     """Yield tokens of a server's list: how far one that only begins a target word goes on is not known."""
     words: dict[str, set[str]] = {}  # token that is a whole target word → groups
     beginnings: dict[str, set[str]] = {}
-    for expression in row["expressions"]:
-        tokens = expression.get("tokens") or [expression["text"]]
-        (words if len(tokens) == 1 else beginnings).setdefault(tokens[0], set()).add(expression["group"])
+    for target_word in row["target_words"]:
+        tokens = target_word.get("tokens") or [target_word["text"]]
+        (words if len(tokens) == 1 else beginnings).setdefault(tokens[0], set()).add(target_word["group"])
     for text, log_prob in row["listed"][""]:
         probability = math.exp(log_prob)
         begins = frozenset(words.get(text, set()) | beginnings.get(text, set()))

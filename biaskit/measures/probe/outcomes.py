@@ -19,7 +19,7 @@ from biaskit.corpora.outcome_rules import (
     sentences,
     word_alternatives,
 )
-from biaskit.records import Expression
+from biaskit.records import TargetWord
 
 OUTCOMES = ("listed", "unknown", "both", "declines", "restates", "empty", "other")
 """In the order of tables."""
@@ -44,10 +44,10 @@ class Outcome:
 
 
 def outcome_of(
-    answer: str, *, question: str, expressions: Sequence[Expression], groups: Sequence[str]
+    answer: str, *, question: str, target_words: Sequence[TargetWord], groups: Sequence[str]
 ) -> Outcome:
     """Say what an answer to `question` comes to: the first rule that fires decides."""
-    words = tuple((e.text, groups.index(e.group)) for e in expressions)
+    words = tuple((e.text, groups.index(e.group)) for e in target_words)
     text = plain(answer, LOOKED_AT)
     reading = _with_target_words(text.lstrip(_LEADING) or text, words)
     decided = answer_rules().first(

@@ -38,7 +38,7 @@ class Matched:
     """What the draws of one cell amount to on average, at a coverage."""
 
     coverage: float
-    empty: float  # part of the cells in which no draw names an expression
+    empty: float  # part of the cells in which no draw names a target word
     inverse: float  # mean of 1/K over the others, K the draws that do
 
 

@@ -126,7 +126,7 @@ def prompt_formats(
         raise UsageError(f"{label} answers from a script: there is nothing to test.")
     watcher = watcher or Silent()
     design = resolve(load_as(ProbeStudy, study, {}))
-    longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
+    longest = max(len(e.text) for target_words in design.target_words.values() for e in target_words)
     api = api_options(options, {label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
         debiasing_prompts = (None, *load_debiasing_prompts(DEBIASING_PROMPTS))

@@ -14,10 +14,10 @@ from biaskit.records import (
     Cell,
     Context,
     DebiasingPrompt,
-    Expression,
     Item,
     Prompt,
     PromptFormat,
+    TargetWord,
     Template,
     as_record,
 )
@@ -61,11 +61,11 @@ def product(design: ProbeDesign, model: str, prompt_format: PromptFormat) -> Ite
 
 def cells(
     design: ProbeDesign, model: str, prompt_format: PromptFormat
-) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
-    """Yield every cell of one model in study order, with its prompt and expressions."""
+) -> Iterator[tuple[Cell, Prompt, tuple[TargetWord, ...]]]:
+    """Yield every cell of one model in study order, with its prompt and target words."""
     for cell, template, debiasing, item in product(design, model, prompt_format):
         prompt = build_prompt(design, template, item, debiasing, cell.context, prompt_format)
-        yield cell, prompt, design.expressions[(template.bias_type, template.id)]
+        yield cell, prompt, design.target_words[(template.bias_type, template.id)]
 
 
 def build_prompt(
@@ -104,7 +104,7 @@ def build_prompt(
 def cell_key(
     cell: Cell,
     prompt: Prompt,
-    expressions: tuple[Expression, ...],
+    target_words: tuple[TargetWord, ...],
     fingerprint: str,
     study: ProbeStudy,
     estimator: object = "exact",
@@ -115,7 +115,7 @@ def cell_key(
             **_model_in_key(fingerprint, study, estimator),
             "cell": [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context],
             "prompt": first_named(as_record(prompt)),
-            "expressions": [[e.group, e.text] for e in expressions],
+            "expressions": [[e.group, e.text] for e in target_words],
         }
     )
 

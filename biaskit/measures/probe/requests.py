@@ -45,10 +45,10 @@ class PlannedCells:
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]
-        expressions = self._design.expressions[(cell.bias_type, cell.template_id)]
+        target_words = self._design.target_words[(cell.bias_type, cell.template_id)]
         study = self._design.study
-        key = cell_key(cell, prompt, expressions, self._fingerprint, study, self._estimator)
-        return ScoreRequest(key, prompt, expressions)
+        key = cell_key(cell, prompt, target_words, self._fingerprint, study, self._estimator)
+        return ScoreRequest(key, prompt, target_words)
 
     def place_of(self, row: Mapping[str, Any]) -> int:
         """Which of these cells a row answers, by its columns. Raises `LookupError` where it is none."""

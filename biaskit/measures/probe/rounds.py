@@ -1,4 +1,4 @@
-"""Rounds of draws: a cell by `sampling` is drawn on until enough draws say an expression.
+"""Rounds of draws: a cell by `sampling` is drawn on until enough draws say a target word.
 
 Whether a cell goes on depends on its own matched draws alone. So its shares stay unbiased, and its draws are
 the same after a crash, at any concurrency and whatever other cells there are (methods/estimators#rounds).

@@ -50,7 +50,7 @@ def score_cells(
 
 
 def matched_draws(row: Mapping[str, Any]) -> int:
-    """How many draws of a stored row say an expression; 0 where nothing was drawn."""
+    """How many draws of a stored row say a target word; 0 where nothing was drawn."""
     counts = row.get("counts", {})
     if not isinstance(counts, dict) or not all(type(n) is int for n in counts.values()):
         raise NoRow("its counts are not numbers")

@@ -17,7 +17,7 @@ class TemplateChoice(Choice):
 class TargetWordChoice(Keys):
     """Which target words each bias type takes; a template's own set comes first."""
 
-    source: str = key("corpus:expressions/sets.toml", "corpus:NAME/FILE, or a path")
+    source: str = key("corpus:target-words/sets.toml", "corpus:NAME/FILE, or a path")
     explicit: str | None = key(None, "set for explicit templates")
     implicit: str | None = key(None, "set for implicit templates")
     every: str | None = key(None, "one set for all templates; overrides any other")

@@ -23,7 +23,7 @@ Listing = tuple[tuple[str, float], ...]
 UNLISTED = -9990.0
 """OpenAI writes -9999 for a token outside its list; no listed token is ever that improbable."""
 UNDECODED = ("\u0120", "\u010a", "\u2581")
-"""How vocabularies write a space or a line feed; such a token never equals an expression."""
+"""How vocabularies write a space or a line feed; such a token never equals a target word."""
 _PROMPT_BLOCK = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
 """How an answer without choices says that a filter took the prompt (Gemini, Azure)."""
 FINISHES: Mapping[str, Finish] = {

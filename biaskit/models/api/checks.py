@@ -321,7 +321,7 @@ class Checks:
             return ()
         listing, k, why = await self._first_list(path)
         if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
-            # After a word nothing else is probable: an expression would never be found in such a list.
+            # After a word nothing else is probable: a target word would never be found in such a list.
             listing, why = (), "no listed token begins with a space: the server strips it"
         length, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
         if noise > CROSS_CHECK:

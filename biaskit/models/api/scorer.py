@@ -29,13 +29,13 @@ from biaskit.records import (
     Answered,
     Estimator,
     EstimatorName,
-    Expression,
     Failed,
     LogProb,
     Plan,
     PromptFormat,
     Scored,
     ScoreRequest,
+    TargetWord,
 )
 
 MERGED = 3  # entries that a list may lack: tokens of equal text are one entry of a JSON object
@@ -59,7 +59,7 @@ class ApiScorer(ApiModel):
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
-        self._n_prompts: dict[tuple[Expression, ...], int] = {}  # of a cell with these expressions
+        self._n_prompts: dict[tuple[TargetWord, ...], int] = {}  # of a cell with these target words
 
     @property
     def batch_size(self) -> int:
@@ -80,19 +80,19 @@ class ApiScorer(ApiModel):
         calls = prompts = tokens = 0
         for request in requests:
             self._forms(request)  # checks the word boundary
-            if request.expressions not in self._n_prompts:
-                self._n_prompts[request.expressions] = self._count_prompts(request, name)
-            n = self._n_prompts[request.expressions]
+            if request.target_words not in self._n_prompts:
+                self._n_prompts[request.target_words] = self._count_prompts(request, name)
+            n = self._n_prompts[request.target_words]
             prompts += n
-            longest = max(len(e.text.encode()) for e in request.expressions)  # a token is a byte or more
+            longest = max(len(e.text.encode()) for e in request.target_words)  # a token is a byte or more
             added = longest if request.prompt.prompt_format == "sentence" else 2
             tokens += n * (self._prompt_tokens(request.prompt) + (added if name == "echo" else 0))
-            # selected-ids also asks for the token ids of the prompt, and of it with each expression.
-            calls += n + (1 + len(request.expressions) if name == "selected-ids" else 0)
+            # selected-ids also asks for the token ids of the prompt, and of it with each target word.
+            calls += n + (1 + len(request.target_words) if name == "selected-ids" else 0)
         return self._plan(cut(requests, 1), calls, tokens, prompts)
 
     def _count_prompts(self, request: ScoreRequest, name: EstimatorName) -> int:
-        """Return how many prompts are scored for a cell with these expressions."""
+        """Return how many prompts are scored for a cell with these target words."""
         texts = [text for _, text in self._forms(request)]
         if name != "selected-ids":
             return len(texts) if name == "echo" else 1
@@ -100,14 +100,14 @@ class ApiScorer(ApiModel):
             whole = request.prompt.prompt_format == "sentence"
             cell = self._ids.cell(request.prompt.text, texts, whole=whole)
             return len(ids_at_nodes(self.connection.run(cell)[1]))
-        except (BadAnswer, GaveUp, Refused):  # every expression of several tokens may open one more node
+        except (BadAnswer, GaveUp, Refused):  # every target word of several tokens may open one more node
             return 1 + sum(len(text) > 5 for text in texts)
 
     @property
     def _ids(self) -> SelectedIds:
         return SelectedIds(self.connection.controller, self.connection.endpoint.model)
 
-    def _forms(self, request: ScoreRequest) -> Sequence[tuple[Expression, str]]:
+    def _forms(self, request: ScoreRequest) -> Sequence[tuple[TargetWord, str]]:
         prompt = request.prompt
         with naming(request):
             return forms_of(
@@ -124,7 +124,7 @@ class ApiScorer(ApiModel):
         name = self.estimator_for(requests[0].prompt.prompt_format).name
         if name == "sampling":
             return self.capabilities.seconds(self._sampled.plan_scores(requests).calls)
-        n = sum(self._n_prompts.get(request.expressions, 1) for request in requests)
+        n = sum(self._n_prompts.get(request.target_words, 1) for request in requests)
         return self.capabilities.seconds(n, echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
@@ -177,7 +177,7 @@ class ApiScorer(ApiModel):
         """Answer a cell by a call for each form; all must split the cell's prompt into the same tokens."""
         forms, prompt = self._forms(request), request.prompt.text
         if whole := request.prompt.prompt_format == "sentence":
-            forms, prompt = [(expression, prompt + text) for expression, text in forms], ""
+            forms, prompt = [(target_word, prompt + text) for target_word, text in forms], ""
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
             name = request.key if not number else f"{request.key}-{number + 1}"
@@ -193,22 +193,22 @@ class ApiScorer(ApiModel):
             raise BadAnswer("the prompt's own tokens change with what follows it")
         shared = shared_length([echo.tokens for echo, _ in echoes]) if whole else 0
         log_probs = []
-        for (expression, text), (echo, _) in zip(self._forms(request), echoes, strict=True):
+        for (target_word, text), (echo, _) in zip(self._forms(request), echoes, strict=True):
             if math.isnan(value := math.fsum(echo.values[shared:])):
                 raise BadAnswer(
                     "the server gives a first token no probability: let the sentences begin alike"
                 )
-            log_probs.append(LogProb(expression.group, text, value, value, tokens=echo.tokens[shared:]))
+            log_probs.append(LogProb(target_word.group, text, value, value, tokens=echo.tokens[shared:]))
         return self._scored(request, "echo", tuple(log_probs), [origin for _, origin in echoes])
 
     async def _selected(self, request: ScoreRequest) -> Scored:
-        """Answer a cell by a call for each inner node of its expressions' token ids."""
+        """Answer a cell by a call for each inner node of its target words' token ids."""
         forms = self._forms(request)
         whole = request.prompt.prompt_format == "sentence"
         totals, origins = await self._ids.score(request.prompt.text, [t for _, t in forms], whole=whole)
         log_probs = []
-        for (expression, text), (tokens, value) in zip(forms, totals, strict=True):
-            log_probs.append(LogProb(expression.group, text, value, value, token_ids=tokens))
+        for (target_word, text), (tokens, value) in zip(forms, totals, strict=True):
+            log_probs.append(LogProb(target_word.group, text, value, value, token_ids=tokens))
         return self._scored(request, "selected-ids", tuple(log_probs), origins)
 
     def _scored(
@@ -235,7 +235,7 @@ class ApiScorer(ApiModel):
 
 
 def _exclusive_mass(log_probs: Sequence[LogProb]) -> float:
-    """Sum the probabilities of expressions none of which begins with another: they exclude each other."""
+    """Sum the probabilities of target words none of which begins with another: they exclude each other."""
     spelt = [entry.token_ids or entry.tokens or () for entry in log_probs]
     masses = []
     for entry, tokens in zip(log_probs, spelt, strict=True):
@@ -245,14 +245,14 @@ def _exclusive_mass(log_probs: Sequence[LogProb]) -> float:
     return math.fsum(masses)
 
 
-def bound_form(expression: Expression, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:
+def bound_form(target_word: TargetWord, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:
     """Bound one form's log-probability by a list; groups have joint bounds (methods/estimators#top-k-bounds).
 
     `hides`: a token may stand for another of the same text, which has any part of what is not listed.
     """
     values = [value for token, value in listing if token == text]
     if values and not hides:
-        return LogProb(expression.group, text, min(values), max(values))
+        return LogProb(target_word.group, text, min(values), max(values))
     mass_unlisted = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
     ordered = sorted((value for _, value in listing), reverse=True)
     most = math.inf if hides else math.exp(ordered[min(k, len(ordered)) - 1])
@@ -261,4 +261,4 @@ def bound_form(expression: Expression, text: str, listing: Listing, k: int, hide
     begins = [e for e in listing if text.startswith(e[0]) and (e[0] or not text[0].isascii())]
     begun = math.fsum(math.exp(value) for _, value in begins)
     high = min(1.0, unlisted + begun)
-    return LogProb(expression.group, text, None, math.log(high) if high > 0 else None)
+    return LogProb(target_word.group, text, None, math.log(high) if high > 0 else None)

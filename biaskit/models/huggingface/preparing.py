@@ -12,9 +12,9 @@ from biaskit.models.conversation import forms_of
 from biaskit.models.huggingface.rendering import Continuation, LeftOut, Renderer
 from biaskit.models.thoughts import inside_thought
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
-from biaskit.records import Expression, ScoreRequest
+from biaskit.records import ScoreRequest, TargetWord
 
-Forms = Sequence[tuple[Expression, str]]
+Forms = Sequence[tuple[TargetWord, str]]
 
 AT_ONCE = 512  # requests tokenised in one call: enough for the tokenizer's threads, few enough for memory
 
@@ -40,7 +40,7 @@ class Prepared:
 def prepare(
     renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool, prompts_only: bool = False
 ) -> dict[str, Prepared]:
-    """Prepare requests: key → prepared request; equal expressions share one trie.
+    """Prepare requests: key → prepared request; equal target words share one trie.
 
     `ends`: complete sequences are nodes too; `prompts_only`: only the prompt itself is a node.
     """
@@ -50,7 +50,7 @@ def prepare(
         rendered: list[tuple[str, Forms]] = []
         for request in chunk:
             with naming(request):
-                if not request.expressions:
+                if not request.target_words:
                     raise TokenizationError("this prompt has no target words: give at least one")
                 text = renderer.render(request.prompt)
                 if mark := renderer.opened(request.prompt, text):
@@ -106,7 +106,7 @@ def name_misread(renderer: Renderer) -> tuple[str, ...]:
 
 
 def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, ...]:
-    """Return a note for each expression that begins another's tokens; `refuse`: raise if groups differ."""
+    """Return a note for each target word that begins another's tokens; `refuse`: raise if groups differ."""
     notes: dict[str, None] = {}
     firsts: dict[int, Prepared] = {}
     for entry in prepared:

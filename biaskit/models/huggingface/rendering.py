@@ -1,4 +1,4 @@
-"""From a prompt to token ids: the chat template, the leading BOS, and the boundary before each expression."""
+"""From a prompt to token ids: chat template, the leading BOS, and the boundary before each target word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from biaskit.models.conversation import messages_of
 from biaskit.models.matching import starts_new_word
 from biaskit.models.thoughts import MARKS, SWITCHES, Thinking, closing, opened_by
 from biaskit.models.token_trie import TokenIds, shared_length
-from biaskit.records import TEMPLATE_DATE, Expression, Prompt
+from biaskit.records import TEMPLATE_DATE, Prompt, TargetWord
 
 SENTINEL = "Sentinel7"
 MARK_TOKENS = 16  # that hold a mark of thoughts, however it is split
@@ -31,7 +31,7 @@ LeftOut = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """One scored form: its expression's group, its text with word boundary, its token ids."""
+    """One scored form: its target word's group, its text with word boundary, its token ids."""
 
     group: str
     text: str
@@ -176,18 +176,18 @@ class Renderer:
         self,
         rendered: str,
         prompt_ids: TokenIds,
-        texts: Sequence[tuple[Expression, str]],
+        texts: Sequence[tuple[TargetWord, str]],
         joint: Sequence[TokenIds],
     ) -> tuple[tuple[Continuation, ...], LeftOut]:
-        """Return the expressions' ids after one prompt, cut from the ids of (prompt + expression).
+        """Return the target words' ids after one prompt, cut from the ids of (prompt + target word).
 
         Forms of one group with equal ids count once, and forms with the unknown token not at all: these are
-        returned beside. Raises `TokenizationError` if a token spans the boundary, since P(expression |
+        returned beside. Raises `TokenizationError` if a token spans the boundary, since P(target word |
         prompt) then cannot be read from these tokens, or if nothing of a group can be written.
         """
         by_ids: dict[TokenIds, Continuation] = {}
         left_out: list[tuple[str, str]] = []
-        for (expression, text), ids in zip(texts, joint, strict=True):
+        for (target_word, text), ids in zip(texts, joint, strict=True):
             added = ids[len(prompt_ids) :]
             if ids[: len(prompt_ids)] != prompt_ids or not added:
                 raise TokenizationError(
@@ -197,14 +197,14 @@ class Renderer:
             if text not in self.misread:
                 self._read_back(text, prompt_ids, added)
             if self.misread[text] is None:
-                left_out.append((expression.group, text))
+                left_out.append((target_word.group, text))
                 continue
-            first = by_ids.setdefault(added, Continuation(expression.group, text, added))
+            first = by_ids.setdefault(added, Continuation(target_word.group, text, added))
             if first.text != text:
-                left_out.append((expression.group, text))
-            if first.group != expression.group:
+                left_out.append((target_word.group, text))
+            if first.group != target_word.group:
                 raise TokenizationError(
-                    f"the target words {first.text!r} ({first.group}) and {text!r} ({expression.group})"
+                    f"the target words {first.text!r} ({first.group}) and {text!r} ({target_word.group})"
                     " are the same tokens: one probability cannot count for two groups"
                 )
         written = {c.group for c in by_ids.values()}
@@ -216,7 +216,7 @@ class Renderer:
         return tuple(by_ids.values()), tuple(left_out)
 
     def sentences(
-        self, before: str, texts: Sequence[tuple[Expression, str]], joint: Sequence[TokenIds]
+        self, before: str, texts: Sequence[tuple[TargetWord, str]], joint: Sequence[TokenIds]
     ) -> tuple[TokenIds, tuple[Continuation, ...]]:
         """Return the tokens that sentences share, and each sentence's tokens after them.
 

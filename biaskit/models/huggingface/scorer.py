@@ -1,4 +1,4 @@
-"""The exact scorer: one forward per prompt for all expressions (methods/estimators#exact), or its top k."""
+"""The exact scorer: one forward per prompt for all target words (methods/estimators#exact), or its top k."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TransformersScorer(NodeStates):
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """Tokenise, check every pair of prompt and expression, find shared prefixes, cut the batches."""
+        """Tokenise, check every pair of prompt and target word, find shared prefixes, cut the batches."""
         self._ready, self._rows_of = {}, {}
         requests = tuple(requests)  # read several times
         ends = self.scoring.word_boundary == "word"
@@ -116,7 +116,7 @@ class TransformersScorer(NodeStates):
             each = longest * (2 * self._n_layers() * (1 + nodes) + 12 * 4)
             self._batch_size = self._affordable(each, 0, MOST_PROMPTS) if prepared else MOST_PROMPTS
         share = self.scoring.share_prefixes and self._extends
-        kinds = [0 if sentences else id(p.trie) for p in prepared]  # equal expressions share one
+        kinds = [0 if sentences else id(p.trie) for p in prepared]  # equal target words share one
         inner = [len(p.trie.nodes) - 1 for p in prepared]
         ids = [p.ids for p in prepared]
         blocks = cut_blocks(ids, kinds, batch_size=self._batch_size, inner=inner, share=share)
@@ -363,7 +363,7 @@ def _sum_steps(
     scored: NDArray[np.float64],
     ends: NDArray[np.float64] | None,
 ) -> list[NDArray[np.float64]]:
-    """Sum the tokens' log-probabilities along each expression: for each row (sequences,), float64.
+    """Sum the tokens' log-probabilities along each target word: for each row (sequences,), float64.
 
     `scored`: (places of `nodes_of`, token ids); `ends`: (places,).
     """

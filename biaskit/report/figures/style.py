@@ -40,7 +40,7 @@ class Mark:
 
 
 def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
-    """Choose colour and hatch of a gender group, also of one from a user's expression file."""
+    """Choose colour and hatch of a gender group, also of one from a user's target word file."""
     if group in _LOOKS:
         return _LOOKS[group]
     i = [name for name in groups if name not in _LOOKS].index(group)

@@ -1,6 +1,6 @@
 """Render content, findings and figures as one HTML file that shows everything without its script.
 
-Jinja escapes every expression; hidden characters show as escapes (reference/reasons#foreign-text). Figures
+Jinja escapes every target word; hidden characters show as escapes (reference/reasons#foreign-text). Figures
 are images in the page, so nothing in them can run or reach it.
 """
 
@@ -140,7 +140,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Prepare the value of every expression of the template, before it is escaped."""
+    """Prepare the value of every target word of the template, before it is escaped."""
     from markupsafe import Markup
 
     if value is None:

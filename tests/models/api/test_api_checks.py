@@ -46,7 +46,7 @@ class Shape:
     prefill: tuple[str, ...] = ()
     continued: tuple[str, ...] = LISTED
     known: dict[str, Any] = field(default_factory=dict)  # fields of Capabilities
-    said: tuple[str, ...] = ()  # expressions that the findings or problems match
+    said: tuple[str, ...] = ()  # target words that the findings or problems match
 
 
 TOLD = {"generation_config": '{"do_sample": true, "top_k": 0}'}

@@ -178,7 +178,7 @@ def row_by_seed(rows: dict[str, dict[str, Any]]) -> dict[int, str]:
 
 
 def row_by_prompt(rows: dict[str, dict[str, Any]], received: Received) -> str:
-    """The key of the row that a call belongs to, whose prompt ends in the expression it scores."""
+    """The key of the row that a call belongs to, whose prompt ends in the target word it scores."""
     prompt = received.body["prompt"]  # a list is a question of doctor's
     begun = [key for key, row in rows.items() if isinstance(prompt, str) and prompt.startswith(row["prompt"])]
     return max(begun, key=lambda key: len(rows[key]["prompt"]), default="")

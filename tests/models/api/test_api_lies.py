@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from fakes import api_server
 from fakes.api_cases import (
-    EXPRESSIONS,
     MODEL,
     ONE_BY_ONE,
+    TARGET_WORDS,
     cells,
     draws,
     generate,
@@ -111,7 +111,7 @@ def counts_fit(answer: Scored, texts: Counter[tuple[str, str]]) -> bool:
     assert answer.counts is not None
     assert answer.draws == 10
     own = [text for (prompt, text), n in texts.items() for _ in range(n) if prompt == answer.prompt]
-    said = Counter(match(text, [e.text for e in EXPRESSIONS]) for text in own)
+    said = Counter(match(text, [e.text for e in TARGET_WORDS]) for text in own)
     if len(own) == 10:
         return all(n == said[text] for text, n in answer.counts.items())
     return 10 < len(own) and all(n <= said[text] for text, n in answer.counts.items())
@@ -411,7 +411,7 @@ def test_lists_that_contradict_themselves(entries: list[dict[str, Any]], why: st
 
 
 def test_a_value_of_minus_9999_in_an_echo_is_no_probability() -> None:
-    """It stands for "not among the most probable": as a number the expression would be impossible."""
+    """It stands for "not among the most probable": as a number the target word would be impossible."""
     block = {"tokens": ["A", " nurse", " She"], "token_logprobs": [None, -3.0, -9999.0]}
     choice = {"text": "", "finish_reason": "length", "logprobs": block}
     with pytest.raises(BadAnswer, match="outside a list"):
@@ -425,7 +425,7 @@ def echoed(values: list[float | None]) -> Reply:
 
 
 @pytest.mark.parametrize("name", ["echo", "ids"])
-def test_expressions_cannot_be_more_probable_together_than_everything(
+def test_target_words_cannot_be_more_probable_together_than_everything(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Every single value may be true; that six that exclude one another are at 0.6 each is not."""

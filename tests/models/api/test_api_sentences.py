@@ -9,7 +9,7 @@ from fakes.api_cases import MODEL, scoring
 from fakes.api_server import ApiServer, Behaviour
 
 from biaskit.errors import ModelError
-from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest
+from biaskit.records import Failed, Prompt, Scored, ScoreRequest, TargetWord
 
 PAIRS = {
     "": ("The nurse said that she left.", "The nurse said that he left."),
@@ -21,7 +21,7 @@ SHAPES: dict[str, dict[str, Any]] = {"echo": {}, "selected-ids": {"token_id_logp
 def requests_of(pairs: dict[str, tuple[str, str]]) -> list[ScoreRequest]:
     return [
         ScoreRequest(
-            f"{n:08x}", Prompt(prefix, "sentence"), (Expression("female", women), Expression("male", men))
+            f"{n:08x}", Prompt(prefix, "sentence"), (TargetWord("female", women), TargetWord("male", men))
         )
         for n, (prefix, (women, men)) in enumerate(pairs.items())
     ]

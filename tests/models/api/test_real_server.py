@@ -125,7 +125,7 @@ def scored(scorer: ApiScorer, requests: Sequence[ScoreRequest]) -> list[Scored]:
 
 
 def asked_texts(requests: Sequence[ScoreRequest]) -> list[tuple[str, str]]:
-    return [(r.prompt.text, f" {e.text}") for r in requests for e in r.expressions]
+    return [(r.prompt.text, f" {e.text}") for r in requests for e in r.target_words]
 
 
 def echoes_of(engine: Engine, asked: Sequence[Asked], texts: Sequence[tuple[str, str]]) -> dict[str, float]:
@@ -214,13 +214,13 @@ def test_echo_is_the_engines_own_log_probability(tiny_peer: Peer) -> None:
         answers = {answer.key: answer for answer in scored(scorer, requests)}
     seconds = time.perf_counter() - started
     scorer.close()
-    assert sum(len(request.expressions) for request in requests) == len(asked) == len(set(texts))
+    assert sum(len(request.target_words) for request in requests) == len(asked) == len(set(texts))
     never_unlimited(asked)
     expected = echoes_of(tiny_peer.engine, asked, texts)
     largest, n_tokens = 0.0, Counter[int]()
     for request in requests:
         answer = answers[request.key]
-        assert [(e.group, f" {e.text}") for e in request.expressions] == [
+        assert [(e.group, f" {e.text}") for e in request.target_words] == [
             (one.group, one.text) for one in answer.log_probs
         ]
         for one in answer.log_probs:
@@ -286,12 +286,12 @@ def test_twelve_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -> Non
     assert 0 == done.returncode, done.stderr
     never_unlimited(asked)
     rows = rows_of(run)
-    texts = [(row["prompt"], e["text"]) for row in rows for e in row["expressions"]]
+    texts = [(row["prompt"], e["text"]) for row in rows for e in row["target_words"]]
     assert (2, 12) == (len(rows), len(set(texts)))
     expected = echoes_of(demo_peer.engine, asked, texts)
     assert 12 == len(expected)
     largest = max(
-        abs(e["log_prob"] - expected[row["prompt"] + e["text"]]) for row in rows for e in row["expressions"]
+        abs(e["log_prob"] - expected[row["prompt"] + e["text"]]) for row in rows for e in row["target_words"]
     )
     echoes = [one for one in asked if one.body.get("echo") and isinstance(one.body["prompt"], str)]
     slowest, waiting = max(one.seconds for one in echoes), max(one.waiting for one in echoes)

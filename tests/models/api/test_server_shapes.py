@@ -21,7 +21,7 @@ from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
-from biaskit.records import Cell, Draw, Expression, Failed, Scored
+from biaskit.records import Cell, Draw, Failed, Scored, TargetWord
 
 # --- texts ---------------------------------------------------------------------------------------------
 
@@ -272,12 +272,12 @@ def test_bounds_hold_both_tokens_of_one_text(telling: str, monkeypatch: pytest.M
     bounds = bound_masses(answer.listed, len(WORLD), sought, GROUPS, may_hide=answer.may_hide)
     assert bounds.point[1] == pytest.approx({"both": 0.1, "the last": 0.1, "the first": 0.2}[telling])
     of_woman = next(e for e in answer.log_probs if e.text == " woman")
-    for mass in (0.2, 0.1, 0.3):  # whichever is the expression's token, or both
+    for mass in (0.2, 0.1, 0.3):  # whichever is the target word's token, or both
         assert bounds.low(["female"]) - 1e-9 <= mass <= bounds.high(["female"]) + 1e-9
         assert (of_woman.low or -math.inf) <= math.log(mass) + 1e-9
         assert mass == 0.3 or math.log(mass) <= (of_woman.high or 0.0) + 1e-9
     row = {"estimator": "top-k", "k": 6, "listed": answer.listed, "may_hide": answer.may_hide}
-    row |= {"expressions": [{"group": e.group, "text": e.text} for e in answer.log_probs]}
+    row |= {"target_words": [{"group": e.group, "text": e.text} for e in answer.log_probs]}
     assert (MAY_HIDE if answer.may_hide else None) == cell_shares(CELL, row, GROUPS).reason
 
 
@@ -315,7 +315,7 @@ def test_no_bound_misses_where_a_dictionary_keeps_one_of_two_tokens() -> None:
 def test_the_end_of_text_bounds_no_form() -> None:
     listing = (("", math.log(0.6)), (" He", math.log(0.3)), (" x", math.log(0.02)))
     of_they, of_foreign = (
-        bound_form(Expression("diverse", text), text, listing, 3) for text in (" They", "él")
+        bound_form(TargetWord("diverse", text), text, listing, 3) for text in (" They", "él")
     )
     assert (None, math.log(0.02)) == (of_they.low, pytest.approx(of_they.high))
     assert math.log(0.62) == pytest.approx(of_foreign.high)  # it may begin with half a character

@@ -40,13 +40,13 @@ def cell_shares(
 
 def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_boundary: str) -> CellShares:
     """Sum log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
-    expressions, estimator = row["expressions"], str(row["estimator"])
-    peak, relative = own_masses(expressions, word_boundary)
+    target_words, estimator = row["target_words"], str(row["estimator"])
+    peak, relative = own_masses(target_words, word_boundary)
     if peak == -math.inf:
         zero = (0.0,) * len(groups)
         return CellShares(cell, estimator, zero, 0.0, None, "no probability on any target word")
     relative_of: defaultdict[str, list[float]] = defaultdict(list)
-    for e, value in zip(expressions, relative, strict=True):
+    for e, value in zip(target_words, relative, strict=True):
         relative_of[e["group"]].append(value)
     sums = [math.fsum(relative_of[group]) for group in groups]
     total = math.fsum(sums)
@@ -64,19 +64,19 @@ def _parts(numbers: Iterable[float], whole: float) -> tuple[float, ...]:
     return tuple(number / whole for number in numbers)
 
 
-def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
-    """Find the largest log-probability, and each expression's own mass relative to its exponential.
+def own_masses(target_words: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
+    """Find the largest log-probability, and each target word's own mass relative to its exponential.
 
-    Relative, so that shares survive where the masses underflow. A text counts under its longest expression:
+    Relative, so that shares survive where the masses underflow. A text counts under its longest target word:
     the mass of longer ones is taken off. Without any probability the first is -inf and all masses are 0.
     """
-    logs = [-math.inf if e["log_prob"] is None else e["log_prob"] for e in expressions]
+    logs = [-math.inf if e["log_prob"] is None else e["log_prob"] for e in target_words]
     peak = max(logs, default=-math.inf)
     if peak == -math.inf:
         return peak, [0.0] * len(logs)
     relative = [math.exp(value - peak) for value in logs]
     own = list(relative)
-    for i, extensions in enumerate(extensions_of(expressions, word_boundary)):
+    for i, extensions in enumerate(extensions_of(target_words, word_boundary)):
         for j in extensions:
             own[i] -= relative[j]
         own[i] = max(0.0, own[i])
@@ -88,7 +88,7 @@ def _bounded(
 ) -> CellShares:
     """Bound what `top-k` listed: points are of the listed mass, ends of all that it can be."""
     sought = []
-    for e in row["expressions"]:
+    for e in row["target_words"]:
         tokens, ids = e.get("tokens"), e.get("token_ids")
         tokens = None if tokens is None else tuple(tokens)
         sought.append(Sought(e["group"], e["text"], tokens, None if ids is None else tuple(ids)))
@@ -108,8 +108,8 @@ def _bounded(
 
 
 def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
-    """Count what `sampling` drew: shares are of the draws that name an expression."""
-    group_of = {e["text"]: e["group"] for e in row["expressions"]}
+    """Count what `sampling` drew: shares are of the draws that name a target word."""
+    group_of = {e["text"]: e["group"] for e in row["target_words"]}
     draws_of = dict.fromkeys(groups, 0)
     for text, count in row["counts"].items():
         draws_of[group_of[text]] += count
@@ -124,10 +124,10 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
     return replace(found, shares=shares, reason=None, share_ends=ends)
 
 
-def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
-    """Find for each expression the places of longer ones whose mass is taken off it; none without tokens."""
+def extensions_of(target_words: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
+    """Find for each target word the places of longer ones whose mass is taken off it; none without tokens."""
     for key in ("token_ids", "tokens"):  # a server that tells no ids tells the tokens' texts, or nothing
-        tokens = [e.get(key) for e in expressions]
+        tokens = [e.get(key) for e in target_words]
         if None not in tokens:
             break
     number: dict[object, int] = {}
@@ -135,8 +135,8 @@ def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) 
     for path in tokens:
         ids.append(tuple(number.setdefault(token, len(number)) for token in path or ()))
     if not all(ids):
-        return [[] for _ in expressions]
-    return _extensions_of(tuple(ids), tuple(str(e["text"]) for e in expressions), word_boundary)
+        return [[] for _ in target_words]
+    return _extensions_of(tuple(ids), tuple(str(e["text"]) for e in target_words), word_boundary)
 
 
 @lru_cache(maxsize=256)

@@ -1,8 +1,8 @@
 """Bounds of mass and share that always hold, by the most probable tokens (methods/estimators#top-k-bounds).
 
-The number bounded is the exact scorer's: each expression as the tokens the model's tokenizer gives it, a
-text counted under its longest listed expression (`on_prefix = exclusive`). Where the tokens are not known,
-it is open which listed token an expression begins with, and whether " He" is the beginning of " Her": the
+The number bounded is the exact scorer's: each target word as the tokens the model's tokenizer gives it, a
+text counted under its longest listed target word (`on_prefix = exclusive`). Where the tokens are not known,
+it is open which listed token a target word begins with, and whether " He" is the beginning of " Her": the
 bounds hold every possibility.
 """
 
@@ -26,7 +26,7 @@ Owners = frozenset[str | None]  # the groups under which a text may count; None:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """An expression with its word boundary, and what is known of its tokens: texts, ids, or nothing."""
+    """A target word with its word boundary, and what is known of its tokens: texts, ids, or nothing."""
 
     group: str
     text: str
@@ -74,7 +74,7 @@ class Rest:
     mass: float
     most: float
     owners: Owners  # under whom a text counts unless one of the tokens below leads elsewhere
-    tokens: tuple[frozenset[str], ...]  # the unlisted tokens of expressions, by the groups they may lead to
+    tokens: tuple[frozenset[str], ...]  # the unlisted tokens of target words, by the groups they may lead to
 
     def low(self, groups: Collection[str]) -> float:
         """Find the least mass that counts under `groups`."""
@@ -97,12 +97,12 @@ class MassBounds:
     """What the lists of one cell say of every set of groups.
 
     S and a of methods/estimators#top-k-bounds are `low` and `high - low` of a group; T + b_g is its own low
-    beside the high of all others. A listed expression that may begin one of another group is in the low of
+    beside the high of all others. A listed target word that may begin one of another group is in the low of
     both groups together and of neither alone.
     """
 
     groups: tuple[str, ...]
-    point: tuple[float, ...]  # listed mass of each group's complete expressions
+    point: tuple[float, ...]  # listed mass of each group's complete target words
     listed: Mapping[Owners, float]  # listed mass, by the groups under which it may count
     rests: tuple[Rest, ...]
 
@@ -164,7 +164,7 @@ class MassBounds:
 def bound_masses(
     listed: Mapping[str, Listing],  # by the text that follows the prompt ("": the prompt itself)
     k: int,  # tokens that a list was asked for; one entry more is the sampled token's
-    expressions: Sequence[Sought],
+    target_words: Sequence[Sought],
     groups: Sequence[str],
     *,
     may_hide: bool = False,  # a token may stand for another of its text, as probable as all that is left
@@ -172,7 +172,7 @@ def bound_masses(
     """Bound the mass of each group by what was listed after the prompt and after some beginnings.
 
     A longer text was reached by tokens listed before it, and is not used where they reach it in two ways.
-    Ids have no texts: an expression with ids and no `tokens` has known tokens only where it is one token.
+    Ids have no texts: a target word with ids and no `tokens` has known tokens only where it is one token.
     """
     by_token: dict[str, dict[str, list[float]]] = {}  # text → token after it → its probabilities, ascending
     for text, listing in listed.items():
@@ -181,22 +181,22 @@ def bound_masses(
             of_token.setdefault(token, []).append(probability)
     walk = _Walk(by_token, dict(listed), k, may_hide)
     first = dict(listed.get("", ()))
-    sought = tuple(_with_known_tokens(e, first) for e in expressions)
+    sought = tuple(_with_known_tokens(e, first) for e in target_words)
     walk.go(sought, (), 1.0, frozenset([None]), None)
     point = tuple(math.fsum(walk.point[group]) for group in groups)
     masses = {owners: math.fsum(parts) for owners, parts in walk.listed.items()}
     return MassBounds(tuple(groups), point, masses, tuple(walk.rests))
 
 
-def _with_known_tokens(expression: Sought, first: Collection[str]) -> Sought:
-    """Fill in the tokens that are certain: an expression that is listed, or has one id, is one token."""
-    tokens, ids = expression.tokens, expression.ids
+def _with_known_tokens(target_word: Sought, first: Collection[str]) -> Sought:
+    """Fill in the tokens that are certain: a target word that is listed, or has one id, is one token."""
+    tokens, ids = target_word.tokens, target_word.ids
     if tokens is not None and UNFINISHED in "".join(tokens):
         tokens = None
-    one = expression.text in first if ids is None else len(ids) == 1
+    one = target_word.text in first if ids is None else len(ids) == 1
     if tokens is None and one:
-        tokens = (expression.text,)
-    return replace(expression, tokens=tokens)
+        tokens = (target_word.text,)
+    return replace(target_word, tokens=tokens)
 
 
 def _probabilities(listing: Listing) -> list[tuple[str, float]]:
@@ -255,7 +255,7 @@ class _Walk:
             for i, p in enumerate(values):
                 owners_after, guess_after = owners, guess
                 if completed is not None:
-                    # Of tokens with equal texts one is the expression's: it has at least the least of them.
+                    # Of tokens with equal texts one is the target word's: it has at least the least of them.
                     sure = completed.tokens is not None and i == 0 and not self.may_hide
                     owners_after = frozenset([completed.group]) | (frozenset() if sure else owners)
                     guess_after = completed.group if i == 0 else guess
