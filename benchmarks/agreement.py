@@ -40,7 +40,7 @@ def tables(model: str, out: Path, chosen: dict[str, str], estimator: str, **sett
 
 def of_cells(exact: Path, other: Path) -> Iterator[Compared]:
     """Shares and coverage of every cell."""
-    first, second = (pd.read_csv(folder / "probe_cells.csv") for folder in (exact, other))
+    first, second = (pd.read_csv(folder / "probe_prompts.csv") for folder in (exact, other))
     both = first.merge(second, on=CELL, suffixes=("_exact", ""), validate="1:1")
     for bias_type, rows in both.groupby("bias_type"):
         for name in (*(f"{gender}_share" for gender in GENDERS), "coverage"):

@@ -89,7 +89,7 @@ def found(world: World, rng: np.random.Generator) -> bool:
 
 def cells_of(run: Path, bias_type: str) -> tuple[FloatArray, FloatArray]:
     """Women's shares `[jobs, templates]` of a stored run, female- and male-dominated jobs."""
-    rows = [r for r in read_table_rows(run / "tables" / "probe_cells.csv") if r["bias_type"] == bias_type]
+    rows = [r for r in read_table_rows(run / "tables" / "probe_prompts.csv") if r["bias_type"] == bias_type]
 
     def of(group: str) -> FloatArray:
         own = {(r["job"], r["template_id"]): r["female_share"] for r in rows if r["job_group"] == group}

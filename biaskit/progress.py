@@ -28,14 +28,14 @@ class ModelPlan:
     run: Path
     label: str
     prompt_format: PromptFormat
-    n_cells: int
+    n_units: int
     n_stored: int
     n_batches: int
     prompt_tokens: int
     seconds: float | None
     notes: tuple[str, ...] = ()
     unit: str = "prompts"
-    n_cells_most: int | None = None  # where the run itself decides how many: at most so many
+    n_units_most: int | None = None  # where the run itself decides how many: at most so many
     new_tokens: int = 0
     seconds_most: float | None = None
     estimator: str = "exact"
@@ -45,14 +45,14 @@ class ModelPlan:
     draws: tuple[int, int] | None = None  # sampling: texts of all prompts to send, at least and at most
     prompt_tokens_most: int | None = None
     calls_most: int | None = None
-    n_taken: int = 0  # of n_cells: answered in other runs of the folder, and reused
+    n_taken: int = 0  # of n_units: answered in other runs of the folder, and reused
     taken_from: tuple[str, ...] = ()  # those runs
     shows: str = ""  # which differences such a run would show
 
     @property
     def n_missing(self) -> int:
         """What is to be asked, at least."""
-        return self.n_cells - self.n_stored - self.n_taken
+        return self.n_units - self.n_stored - self.n_taken
 
 
 class Silent:
@@ -177,8 +177,8 @@ def sign_of_life(text: str) -> Iterator[None]:
 def plan_line(plan: ModelPlan) -> str:
     """Write a plan in one line: stored, to send, the most it costs; ranges where the run decides how many."""
     missing = plan.n_missing
-    most = missing + (plan.n_cells_most or plan.n_cells) - plan.n_cells
-    line = f"{plan.label}: {plan.n_cells:,} {plan.unit}, {plan.n_stored:,} stored"
+    most = missing + (plan.n_units_most or plan.n_units) - plan.n_units
+    line = f"{plan.label}: {plan.n_units:,} {plan.unit}, {plan.n_stored:,} stored"
     if plan.n_taken:
         line += f", {plan.n_taken:,} reused from {first_words(plan.taken_from, 2, ', ')}"
     line += f", {_span(missing, most)} to run"

@@ -289,7 +289,7 @@ class Plan(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PromptCell:
     """One (model, bias type, template, job, debiasing, context) of the product (methods/prompts#cells)."""
 
     model: str
@@ -307,7 +307,7 @@ class Cell:
 class CellShares:
     """A cell with what its stored row says; `None` with a reason where it says nothing."""
 
-    cell: Cell
+    cell: PromptCell
     estimator: str | None
     masses: tuple[float, ...] | None  # one per group, in the study's order
     coverage: float | None  # sum of the masses

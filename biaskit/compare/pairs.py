@@ -39,7 +39,7 @@ def members_of(pair: SidePair, of_model: Mapping[str, T]) -> list[T]:
 class PairNote:
     """Why two sides, or their scores, have no test: the cause, and the sentence that says so."""
 
-    cause: Literal["gender groups", "prompt formats", "prompts", "no common cell"]
+    cause: Literal["gender groups", "prompt formats", "prompts", "no common prompt"]
     text: str = ""  # empty for prompt formats, on which all pairs share one sentence (`say_apart`)
 
 
@@ -63,7 +63,7 @@ def rows_of_pairs(
 def nothing_common(pair: SidePair) -> PairNote:
     """Return the note on two sides that were asked nothing in common."""
     text = f"{pair[0].name} and {pair[1].name} have no common prompt, so there is no test between them."
-    return PairNote("no common cell", text)
+    return PairNote("no common prompt", text)
 
 
 def say_apart(notes: Sequence[PairNote], formats: Mapping[str, str]) -> list[str]:

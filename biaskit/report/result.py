@@ -78,7 +78,7 @@ class RunResult(Printed):
 
         Raises `TableError` for a name that no table has, and `RunError` where there is no run (any more).
 
-        >>> probed.table("probe_cells").shape
+        >>> probed.table("probe_prompts").shape
         (8, 34)
         """
         if name not in SCHEMAS:
@@ -147,7 +147,7 @@ class RunResult(Printed):
         else:
             models = list(manifest["models"])
             yield ", ".join(models) if len(models) <= SHOWN_MODELS else f"{len(models)} models"
-            n = analysis.get("n_cells", analysis.get("n_texts"))
+            n = analysis.get("n_prompts", analysis.get("n_texts"))
             if n is not None:
                 yield count(n, measurement(manifest["engine"]).unit)
         if self.warnings:

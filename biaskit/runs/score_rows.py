@@ -151,7 +151,7 @@ def describe_analysis(
     keys: Sequence[str],  # of the study that are stated, so that the same tables can be made again
     methods: Mapping[str, int],
     rows_digest: str,
-    n_cells: int,
+    n_prompts: int,
     n_unused: int,  # stored rows that were not needed
 ) -> None:
     """Add the notes and the record of an analysis (analysis.json) to its tables."""
@@ -162,5 +162,5 @@ def describe_analysis(
     choices = {name: value for name, value in study.model_dump().items() if name in keys}
     made.analysis |= {"choices": {**choices, "contrast": list(design.contrast)}, "methods": methods}
     made.analysis |= {"scoring": SCORING_VERSION, "signature": design.sign(models)}
-    made.analysis |= {"rows_digest": rows_digest, "n_cells": n_cells, "answered": answerers.record()}
+    made.analysis |= {"rows_digest": rows_digest, "n_prompts": n_prompts, "answered": answerers.record()}
     made.analysis |= {"notes": [*made.notes], "versions": manifest["versions"]}

@@ -67,7 +67,7 @@ class ScoreWork(Work[V]):
             run=session.run,
             label=self.label,
             prompt_format=self.prompt_format,
-            n_cells=len(self.requests),
+            n_units=len(self.requests),
             n_stored=len(self.requests) - pending.n_before,
             n_taken=pending.n_before - len(due),
             taken_from=pending.sources,

@@ -100,11 +100,11 @@ def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolA
     return "ends" if any(arm.tested == "ends" for arm in arms) else "point", empty
 
 
-def empty_note(n_empty: int, n_cells: int, *, tested: str = "point") -> str:
+def empty_note(n_empty: int, n_prompts: int, *, tested: str = "point") -> str:
     """Say in a row how many of its cells are empty."""
     if tested == "ends":
-        return f"no target word listed in {n_empty} of {n_cells} prompts: their bounds are 0 and 1"
-    return f"no sample matched in {n_empty} of {n_cells} prompts: fitted from the others"
+        return f"no target word listed in {n_empty} of {n_prompts} prompts: their bounds are 0 and 1"
+    return f"no sample matched in {n_empty} of {n_prompts} prompts: fitted from the others"
 
 
 @dataclass(frozen=True, slots=True)

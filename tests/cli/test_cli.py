@@ -397,7 +397,7 @@ def test_a_subset_uses_stored_rows_and_counts_the_others(cli: Cli) -> None:
     content = Path("r/probe.jsonl").read_bytes()
     said = cli("probe", "scripted:m.jsonl", "--jobs", "nurse", "--templates", "1-3", "--out", "r")
     assert [0] == asked(said)
-    assert {"nurse"} == {row["job"] for row in table("r", "probe_cells")}
+    assert {"nurse"} == {row["job"] for row in table("r", "probe_prompts")}
     assert f"{N_SMALL - 6} stored rows" in said.out
     assert content == Path("r/probe.jsonl").read_bytes()
 
@@ -407,7 +407,7 @@ def test_a_model_joins_a_run_given_by_out(cli: Cli) -> None:
     cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "r")
     said = cli("probe", "b=scripted:n.jsonl", *SMALL, "--out", "r")
     assert (0, [N_SMALL]) == (said.code, asked(said))
-    assert ["a", "b"] == list(dict.fromkeys(row["model"] for row in table("r", "probe_cells")))
+    assert ["a", "b"] == list(dict.fromkeys(row["model"] for row in table("r", "probe_prompts")))
     both = cli("probe", "a=scripted:m.jsonl", "b=scripted:n.jsonl", *SMALL, "--out", "both")
     assert 0 == both.code
     assert {k: v for k, v in tables("both").items() if k.endswith(".csv")} == {
@@ -419,7 +419,7 @@ def test_two_labels_of_one_model_share_their_rows(cli: Cli) -> None:
     said = cli("probe", "a=scripted:m.jsonl", "b=scripted:m.jsonl", *SMALL, "--out", "r")
     assert [N_SMALL, 0] == asked(said)
     assert N_SMALL == len(rows("r"))
-    found = table("r", "probe_cells")
+    found = table("r", "probe_prompts")
     assert [N_SMALL, N_SMALL] == [sum(row["model"] == label for row in found) for label in "ab"]
     assert all(row["coverage"] for row in found)
 
@@ -432,7 +432,7 @@ def test_a_changed_model_is_asked_again_and_its_old_rows_are_counted(cli: Cli) -
     assert "has changed" in said.out
     assert f"{N_SMALL} stored rows" in said.out
     cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "fresh")
-    assert tables("fresh")["probe_cells.csv"] == tables("r")["probe_cells.csv"]
+    assert tables("fresh")["probe_prompts.csv"] == tables("r")["probe_prompts.csv"]
 
 
 def test_a_newer_run_is_refused_by_every_command(cli: Cli) -> None:
@@ -472,7 +472,7 @@ def test_cells_that_fail_are_no_rows_are_counted_and_exit_3(cli: Cli) -> None:
     assert 3 == said.code
     assert "6 prompts failed (no answer today)" in said.out
     assert {"plumber", "carpenter"} == {row["job"] for row in rows("r")}
-    nurse = [row for row in table("r", "probe_cells") if row["job"] == "nurse"]
+    nurse = [row for row in table("r", "probe_prompts") if row["job"] == "nurse"]
     assert 6 == len(nurse)
     assert all(row["reason"] and not row["male_share"] and not row["coverage"] for row in nurse)
 
@@ -636,7 +636,7 @@ def test_runs_with_different_jobs_are_merged_to_the_union_of_their_questions(cli
         cli("probe", "a=scripted:m.jsonl", "--jobs", job, "--templates", "1-3", "--out", job)
     whole = cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "whole")
     assert 0 == whole.code
-    order = list(dict.fromkeys(row["job"] for row in table("whole", "probe_cells")))
+    order = list(dict.fromkeys(row["job"] for row in table("whole", "probe_prompts")))
     said = cli("analyze", *order, "--out", "merged")
     assert 0 == said.code
     assert {n: c for n, c in tables("whole").items() if n.endswith(".csv")} == {
@@ -671,7 +671,7 @@ def test_models_named_in_a_study_file_are_shown_and_need_a_yes(cli: Cli) -> None
     assert "--yes" in said.err
     assert not Path("r").exists()
     assert 0 == cli("probe", "--study", "./own.toml", "--out", "r", "--yes").code
-    assert {"mine"} == {row["model"] for row in table("r", "probe_cells")}
+    assert {"mine"} == {row["model"] for row in table("r", "probe_prompts")}
 
 
 # --- a study of one's own -----------------------------------------------------------------------------
@@ -718,7 +718,7 @@ def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(
     said = cli("probe", "scripted:own.jsonl", *how, "--out", "r")
     assert 0 == said.code, said.err
     groups = ["buddhist", "roman catholic", "sikh", "none"]
-    cells = table("r", "probe_cells")
+    cells = table("r", "probe_prompts")
     assert 9 == len(cells)
     assert [f"{g}_share" for g in groups] == [c for c in cells[0] if c.endswith("_share")]
     assert ["pilgrim", "hermit", "monk, old"] == list(dict.fromkeys(row["job"] for row in cells))

@@ -141,8 +141,8 @@ def test_a_foreign_name_moves_no_number_of_another(folder: Path, result: ProbeRe
     alone = probe(
         f"scripted:{folder / 'm.jsonl'}", **write_study(tmp_path, [ESCAPES, "baker"]), out=tmp_path / "r"
     )
-    cells = alone.cells.set_index(["job", "template_id"])["coverage"]
-    whole = result.cells.set_index(["job", "template_id"])["coverage"]
+    cells = alone.prompts.set_index(["job", "template_id"])["coverage"]
+    whole = result.prompts.set_index(["job", "template_id"])["coverage"]
     assert cells[(ESCAPES, 1)] == whole[(ESCAPES, 1)]
     assert cells[("baker", 1)] == whole[("NA", 1)]
     assert cells[("baker", 1)] != cells[(ESCAPES, 1)]
@@ -186,7 +186,7 @@ def test_a_model_can_have_any_label(folder: Path, tmp_path: Path, label: str) ->
         bias_type="implicit",
         out=tmp_path / "r",
     )
-    assert {label} == set(found.cells["model"]) == set(found.groups["model"])
+    assert {label} == set(found.prompts["model"]) == set(found.groups["model"])
     assert [label] == list(json.loads((tmp_path / "r" / "manifest.json").read_text("ascii"))["models"])
     again = bk.load(tmp_path / "r")
     assert {label} == set(again.jobs["model"])

@@ -227,7 +227,7 @@ def _odd_row(rng: random.Random, number: int) -> dict[str, Any]:
 def _run(base: Path, path: Path, rng: random.Random) -> Path:
     """A copy of a run with another tests.csv."""
     shutil.copytree(base, path)
-    tables, stored = TableSet(path), read_set(path, ("probe_cells", "probe_jobs"))
+    tables, stored = TableSet(path), read_set(path, ("probe_prompts", "probe_jobs"))
     for name, rows in stored.rows().items():
         tables.add(name, rows, groups=GENDERS, contrast=GENDERS[1::-1])
     held = full("probe_groups", {"model": "m", "bias_type": "explicit", "coverage": 0.5, "gender": "female"})

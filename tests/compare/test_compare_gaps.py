@@ -592,13 +592,13 @@ def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> Non
     """Two models whose points agree and whose bounds go from 17 to 75 %."""
     run = probe_run(tmp_path / "p", "a", "b", noise=0.005)
     assert require_equivalent(compared(run).tests).holds
-    file = run / "tables" / "probe_cells.csv"
+    file = run / "tables" / "probe_prompts.csv"
     rows = [dict(row) for row in read_table_rows(file)]
     for row in rows:
         row["estimator"] = "top-k"
         for gender in GROUPS:
             row |= {f"{gender}_share_low": 0.17, f"{gender}_share_high": 0.75}
-    write_table(file, "probe_cells", rows, groups=GROUPS, contrast=("female", "male"))
+    write_table(file, "probe_prompts", rows, groups=GROUPS, contrast=("female", "male"))
     seal(run)
     open_ = require_equivalent(compared(run).tests)
     assert not open_.holds

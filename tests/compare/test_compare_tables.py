@@ -36,7 +36,7 @@ def cell_row(
 ) -> Row:
     shares: list[float] | list[None] = shares_of(model, bias_type, template, job, debiasing)
     shares = [None] * 3 if failed else shares
-    layout = columns("probe_cells", groups=GROUPS, contrast=CONTRAST)
+    layout = columns("probe_prompts", groups=GROUPS, contrast=CONTRAST)
     row: Row = dict.fromkeys(column.name for column in layout)
     row |= {"model": model, "bias_type": bias_type, "template_id": template, "job": job}
     row |= {
@@ -59,19 +59,19 @@ def store(
     debiasing_prompts: Sequence[int] = (0, 1),
     bias_types: Mapping[str, Sequence[str]] | None = None,
 ) -> Path:
-    """The probe_cells.csv of a run whose models answer in the formats given."""
+    """The probe_prompts.csv of a run whose models answer in the formats given."""
     rows = [
         cell_row(model, b, t, job, i, formats[model], failed=(model, t, job) in failed)
         for model in formats
         for b in (bias_types or {}).get(model, ["explicit"])
         for t, job, i in itertools.product(TEMPLATES, JOBS, debiasing_prompts)
     ]
-    write_table(folder / "probe_cells.csv", "probe_cells", rows, groups=GROUPS, contrast=CONTRAST)
+    write_table(folder / "probe_prompts.csv", "probe_prompts", rows, groups=GROUPS, contrast=CONTRAST)
     return folder
 
 
 def compared(folder: Path, *models: str, margin: float = 0.05) -> tuple[list[Any], list[str]]:
-    cells = read_table_rows(folder / "probe_cells.csv")
+    cells = read_table_rows(folder / "probe_prompts.csv")
     return between_models(cells, groups=GROUPS, models=models, margins={"share": margin})
 
 
@@ -126,9 +126,9 @@ def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> 
 
 def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path: Path) -> None:
     store(tmp_path, {"a": "raw"})
-    rows = read_table_rows(tmp_path / "probe_cells.csv")
+    rows = read_table_rows(tmp_path / "probe_prompts.csv")
     twins: list[Row] = [*rows, *({**row, "model": "copy"} for row in rows)]
-    write_table(tmp_path / "probe_cells.csv", "probe_cells", twins, groups=GROUPS, contrast=CONTRAST)
+    write_table(tmp_path / "probe_prompts.csv", "probe_prompts", twins, groups=GROUPS, contrast=CONTRAST)
     for row in compared(tmp_path, "a", "copy")[0]:
         assert row["estimate"] == 0
         if row["kind"] in ("paired", "welch"):
@@ -149,7 +149,7 @@ def test_merging_keeps_the_rows_of_single_models_and_can_be_repeated(tmp_path: P
 
 
 def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_path: Path) -> None:
-    path = store(tmp_path, {"a": "raw", "b": "raw"}) / "probe_cells.csv"
+    path = store(tmp_path, {"a": "raw", "b": "raw"}) / "probe_prompts.csv"
     with pytest.raises(TableError, match="other gender groups"):
         between_models(read_table_rows(path), groups=("x", "y"), models=["a", "b"], margins={})
     path.write_bytes(b"\n".join(path.read_bytes().split(b"\n")[:-2]) + b"\n")

@@ -65,7 +65,7 @@ def test_inspects_own_reader_sees_cells_scores_and_intervals(exact: Path, log: P
         metric = scores[f"{row['gender']} share"].metrics[f"{row['gender']} share in {row['job_group']}"]
         assert row["share"] == metric.value
         assert (row["ci_low"], row["ci_high"]) == (metric.metadata["ci_low"], metric.metadata["ci_high"])  # type: ignore[index]
-    cells = bk.load(exact, **QUIET).cells  # type: ignore[attr-defined]
+    cells = bk.load(exact, **QUIET).prompts  # type: ignore[attr-defined]
     cell = cells[(cells["model"] == "one") & (cells["bias_type"] == "explicit")].iloc[0]
     sample = whole.samples[0]
     assert cell["job"] == sample.metadata["job"]

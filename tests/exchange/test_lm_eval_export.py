@@ -78,13 +78,13 @@ def harness(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Json]:
 
 
 def compare_cells(run: Path, found: Json) -> int:
-    """Every sample of the harness against the run's row and its line of probe_cells.csv; how many."""
+    """Every sample of the harness against the run's row and its line of probe_prompts.csv; how many."""
     rows = {}
     for line in (run / "probe.jsonl").read_text("ascii").splitlines():
         row = json.loads(line)
         rows[row["prompt"]] = row
     names = ("bias_type", "template_id", "job", "debiasing_id", "context")
-    cells = {tuple(cell[name] for name in names): cell for cell in table(run, "probe_cells")}
+    cells = {tuple(cell[name] for name in names): cell for cell in table(run, "probe_prompts")}
     n = 0
     for samples in found["samples"].values():
         for sample in samples:
@@ -146,7 +146,7 @@ def test_the_harness_gets_our_numbers(
         assert any(any(line["longer_of"]) for _, line in lines(tasks))
     assert (case == "chat, line feed before the answer") == any(line["boundary"] for _, line in lines(tasks))
     found = harness(tasks, folder, top)
-    assert len(table(run, "probe_cells")) == compare_cells(run, found)
+    assert len(table(run, "probe_prompts")) == compare_cells(run, found)
     assert compare_groups(run, found, top)
 
 

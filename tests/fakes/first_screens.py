@@ -15,7 +15,7 @@ Row = dict[str, Any]
 DAY = "2026-03-04"
 USUAL: Mapping[str, Row] = {
     "representation": {"n_not_inferred": 40, "n_refused": 0},
-    "probe_cells": {"coverage": 0.2, "below_floor": False},
+    "probe_prompts": {"coverage": 0.2, "below_floor": False},
 }
 SAID_UNASKED = ("representation", "srb", "text_transfer")
 
@@ -68,7 +68,7 @@ def _whole(made: Content) -> Content:
 
 
 def _part(part: Part) -> Part:
-    answered = "probe_cells" if part.engine == "probe" else "genders"
+    answered = "probe_prompts" if part.engine == "probe" else "genders"
     answers = [{"model": model.label} for model in part.models for _ in range(200)]
     tables = {
         name: [_full(name, row) for row in rows] for name, rows in {**part.tables, answered: answers}.items()

@@ -113,7 +113,7 @@ def probe_run(
     workforce: Mapping[str, float] = WORKFORCE,
     **more: Any,
 ) -> Path:
-    """A run of the prober: probe_cells and probe_jobs of models whose shares follow labour statistics."""
+    """A run of the prober: probe_prompts and probe_jobs of models whose shares follow labour statistics."""
     cells, by_job = [], []
     for model, b, i in itertools.product(models, bias_types, debiasing_prompts):
         prompt_format = (formats or {}).get(model, "raw")
@@ -138,7 +138,7 @@ def probe_run(
             of_job = {f"{g}_share": s for g, s in zip(groups, (0.9 - mean, mean, 0.1), strict=True)}
             by_job.append({**arm, **of_job, "workforce_share": workforce[job]})
     contrast = (groups[1], groups[0])
-    for name, rows in (("probe_cells", cells), ("probe_jobs", by_job)):
+    for name, rows in (("probe_prompts", cells), ("probe_jobs", by_job)):
         layout = columns(name, groups=groups, contrast=contrast)
         empty = dict.fromkeys(column.name for column in layout)
         table = path / "tables" / f"{name}.csv"

@@ -95,7 +95,7 @@ def probe_tables(models: Sequence[str], jobs: Sequence[str]) -> dict[str, list[R
         "group_b": ("male-dominated",),
     }
     return {
-        "probe_cells": rows("probe_cells", {**own, "job": jobs[:1], "template_id": (1, 2)}),
+        "probe_prompts": rows("probe_prompts", {**own, "job": jobs[:1], "template_id": (1, 2)}),
         "probe_jobs": rows("probe_jobs", {**own, "job": jobs, "job_group": ("female-dominated",)}),
         "probe_groups": rows("probe_groups", {**own, **groups}),
         "probe_templates": rows("probe_templates", {**without, "template_id": range(1, 26), **groups}),

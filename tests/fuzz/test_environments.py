@@ -180,7 +180,7 @@ def test_a_damaged_account_never_says_that_nothing_was_spent(content: str, tmp_p
         spent(tmp_path)
 
 
-@pytest.mark.parametrize("group", ["coverage", "model", "share", "reason", "probe_cells", "workforce"])
+@pytest.mark.parametrize("group", ["coverage", "model", "share", "reason", "probe_prompts", "workforce"])
 def test_groups_called_like_a_column_are_refused(group: str, tmp_path: Path, console: Cli) -> None:
     file = tmp_path / "groups.toml"
     file.write_text(f'[groups]\n{group} = ["she"]\nmale = ["he"]\n')

@@ -78,8 +78,8 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(MockLLM, "_ensure_default_usage", usage)
     asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "watcher": bk.Silent()}
     run = bk.probe(f"m=inspect:{NAME}", **asked, samples=3, out=tmp_path / "probe")
-    assert {"sampling"} == set(run.table("probe_cells")["estimator"])
-    assert {1.0} == set(run.table("probe_cells")["female_share"])
+    assert {"sampling"} == set(run.table("probe_prompts")["estimator"])
+    assert {1.0} == set(run.table("probe_prompts")["female_share"])
     again = bk.probe(f"m=inspect:{NAME}", **asked, samples=3, out=tmp_path / "probe")
     assert 4 == len((again.path / "probe.jsonl").read_text().splitlines())
     texts = bk.personas(
@@ -123,7 +123,7 @@ def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
         monkeypatch.delenv("LOCAL_API_KEY")
         with pytest.raises(ModelError, match="No LOCAL_API_KEY defined"):
             open_generator("inspect:openai-api/local/toy", label="m")
-    assert {"sampling"} == set(result.cells["estimator"])
+    assert {"sampling"} == set(result.prompts["estimator"])
     assert 4 * 3 == len(sent) == len({received.body["seed"] for received in sent})
     for received in sent:
         body = received.body

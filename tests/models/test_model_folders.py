@@ -248,7 +248,7 @@ def test_a_gguf_is_opened_once_and_again_where_it_changed(
     def probed(out: str) -> list[float]:
         asked: dict[str, Any] = {"jobs": "nurse", "templates": "1", "prompt_format": "raw", "reuse": False}
         run = bk.probe(f"gguf:{tmp_path / 'm.gguf'}", **asked, out=tmp_path / out, watcher=bk.Silent())
-        return list(run.cells["female_share"])
+        return list(run.prompts["female_share"])
 
     write_tiny_gguf(tmp_path / "m.gguf")
     first = probed("first")

@@ -49,7 +49,7 @@ from biaskit.models.huggingface.prefixes import (
 )
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
-from biaskit.records import Cell, Failed, Prompt, Scored, ScoreRequest, TargetWord, Turn
+from biaskit.records import Failed, Prompt, PromptCell, Scored, ScoreRequest, TargetWord, Turn
 from biaskit.study.config import load_study
 
 Models = Callable[..., Tiny]
@@ -322,7 +322,7 @@ def test_a_word_boundary_counts_what_the_word_ends_with(tiny: Models, tokenizer:
 
 GROUPS = ("male", "female", "diverse")
 SETS = {"male": ("He", "Him", "Man"), "female": ("Her", "Hers", "She"), "diverse": ("They", "The", "Them")}
-CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
+CELL = PromptCell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 
 
 def stored(answer: Any) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def test_a_probe_draws_from_it_in_full_batches() -> None:
     fn = Says()
     asked: dict[str, Any] = {"jobs": "nurse,plumber", "templates": "1-2", "bias_type": "implicit"}
     result = bk.probe(bk.writer("mine", fn), **asked, samples=6, watcher=bk.Silent(), out="cells")
-    assert {"sampling"} == set(result.cells["estimator"])
-    assert {0.5} == set(result.cells["female_share"])
+    assert {"sampling"} == set(result.prompts["estimator"])
+    assert {0.5} == set(result.prompts["female_share"])
     assert [16, 8] == [len(batch) for batch in fn.batches]
     cell = rows("cells/probe.jsonl")[0]
     assert re.fullmatch(rf"{OPENING}\n\nQ: [^\n]+\nA: \S[^\n]+\S", cell["prompt"])

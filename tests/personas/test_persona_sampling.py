@@ -392,9 +392,9 @@ def test_a_draw_that_fails_twice_is_given_up_and_its_round_ends_without_it(
     assert whole.keys() - {hole} == rows_of(first.run).keys()
     assert 2 == second.model.asked[hole]
     plan = second.plan
-    assert (1, len(whole) - 1) == (plan.n_cells - plan.n_stored, plan.n_stored)
+    assert (1, len(whole) - 1) == (plan.n_units - plan.n_stored, plan.n_stored)
     # With it the nurse may turn out to need what rounds after hers may ask: not what they have asked already.
-    assert 1 + MOST - DRAWN["nurse"] == (plan.n_cells_most or 0) - plan.n_stored
+    assert 1 + MOST - DRAWN["nurse"] == (plan.n_units_most or 0) - plan.n_stored
     third = start(tmp_path / "run", Unruly(seed=3))
     assert {} == third.done.failed
     assert whole == rows_of(tmp_path / "run")
@@ -435,7 +435,7 @@ def test_a_finished_run_asks_nothing(unbroken: Asked, tmp_path: Path) -> None:
     again = start(unbroken.run, Unruly(fails=lambda request, time: True))
     assert [] == again.model.calls
     assert before == rows_file(unbroken.run, "personas").read_bytes()
-    assert again.plan.n_cells == again.plan.n_stored == again.plan.n_cells_most == len(rows_of(unbroken.run))
+    assert again.plan.n_units == again.plan.n_stored == again.plan.n_units_most == len(rows_of(unbroken.run))
 
 
 # --- what another choice shares with a run --------------------------------------------------------------
@@ -495,9 +495,9 @@ def test_the_plan_of_a_fresh_run_goes_from_one_round_to_every_draw(unbroken: Ask
     plan = unbroken.plan
     n_requested = 5 * 2 * 3 * 5
     assert 0 == plan.n_stored
-    assert 5 * 2 * 5 + n_requested == plan.n_cells
-    assert 5 * 2 * MOST + n_requested == plan.n_cells_most
-    assert 150 * plan.n_cells == plan.new_tokens
+    assert 5 * 2 * 5 + n_requested == plan.n_units
+    assert 5 * 2 * MOST + n_requested == plan.n_units_most
+    assert 150 * plan.n_units == plan.new_tokens
     assert ("m", "chat", "texts") == (plan.label, plan.prompt_format, plan.unit)
 
 
@@ -531,12 +531,12 @@ def test_the_plan_at_every_moment_bounds_what_is_asked(unbroken: Asked, tmp_path
         found = start(run)
         n_new = len(rows_of(run)) - len(some)
         plan = found.plan
-        assert plan.n_cells - plan.n_stored <= n_new <= (plan.n_cells_most or 0) - plan.n_stored
+        assert plan.n_units - plan.n_stored <= n_new <= (plan.n_units_most or 0) - plan.n_stored
         assert rows_of(unbroken.run) == rows_of(run)
         if i < 4:  # beyond a round of which nothing is there nobody looks
             assert len(some) == plan.n_stored
         if i == 3:
-            assert 1 == plan.n_cells - plan.n_stored
+            assert 1 == plan.n_units - plan.n_stored
 
 
 def test_a_plan_says_what_prompt_the_model_refuses(tmp_path: Path) -> None:

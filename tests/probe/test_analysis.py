@@ -37,7 +37,7 @@ def rewrite(run: Path, change: Callable[[Row], Row]) -> None:
 
 def test_labels_of_one_model_share_its_rows(model: str, tmp_path: Path) -> None:
     made = probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run")
-    of_label = {label: own["coverage"].tolist() for label, own in made.cells.groupby("model")}
+    of_label = {label: own["coverage"].tolist() for label, own in made.prompts.groupby("model")}
     assert of_label["a"] == of_label["b"]
     rows = [json.loads(line) for line in (made.path / "probe.jsonl").read_text("ascii").splitlines()]
     assert {"a"} == {row["model"] for row in rows}

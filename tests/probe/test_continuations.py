@@ -14,7 +14,7 @@ import biaskit as bk
 from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
 from biaskit.measures.probe.design import ProbeDesign, resolve
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import Cell
+from biaskit.records import PromptCell
 from biaskit.runs.rows import row_line
 from biaskit.stats.proportions import wilson
 from biaskit.study.config import load_as
@@ -71,7 +71,7 @@ def test_the_shares_do_not_depend_on_them(model: str, tmp_path: Path) -> None:
     more = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "more").path
     for name in ("probe_jobs", "probe_groups"):
         assert (plain / f"tables/{name}.csv").read_bytes() == (more / f"tables/{name}.csv").read_bytes()
-    cells = [read_table_rows(path / "tables/probe_cells.csv") for path in (plain, more)]
+    cells = [read_table_rows(path / "tables/probe_prompts.csv") for path in (plain, more)]
     counts = [{name: row.pop(name) for name in list(row) if name.startswith("n_")} for row in cells[1]]
     assert cells[0] == cells[1]
     of_job = {row["job"]: count for row, count in zip(cells[1], counts, strict=True)}
@@ -143,7 +143,7 @@ def test_a_row_that_cannot_be_believed_is_named(change: str, model: str, tmp_pat
 def test_a_model_without_texts_keeps_its_probabilities_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "m.jsonl").write_text('{"contains": "", "log_probs": {" Female": -1.0}}\n', "ascii")
     run = bk.probe(f"scripted:{tmp_path / 'm.jsonl'}", **ASKED, continuations=5, out=tmp_path / "run")
-    assert 4 == len(run.cells)
+    assert 4 == len(run.prompts)
     assert any("failed" in note and "texts" in note for note in run.warnings)
 
 
@@ -172,7 +172,9 @@ def answers_of(design: ProbeDesign, rng: np.random.Generator, n: int = 5) -> Ans
         for t, template in enumerate(design.templates):
             logits = base + of_job + of_template[t]
             p = np.exp(logits) / np.exp(logits).sum()
-            cell = Cell("m", template.bias_type, template.id, item.name, item.group, None, 0, "plain", "raw")
+            cell = PromptCell(
+                "m", template.bias_type, template.id, item.name, item.group, None, 0, "plain", "raw"
+            )
             drawn = rng.choice(4, size=n, p=p)
             made.cells[cell] = Counter((names[k], "male" if names[k] == "listed" else "") for k in drawn)
     return made

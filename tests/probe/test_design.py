@@ -15,10 +15,10 @@ from places import ROOT
 
 from biaskit.corpora.prompts import fill
 from biaskit.errors import StudyError
-from biaskit.measures.probe.design import MOST_CELLS, ProbeDesign, resolve
+from biaskit.measures.probe.design import MOST_PROMPTS, ProbeDesign, resolve
 from biaskit.measures.probe.prompts import cell_key, cells
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import Cell, Item, Prompt, PromptFormat, TargetWord
+from biaskit.records import Item, Prompt, PromptCell, PromptFormat, TargetWord
 from biaskit.study.config import load_as, load_study
 
 FINGERPRINT = "0" * 64
@@ -270,7 +270,7 @@ def test_the_cells_are_the_full_product_in_file_order(prompt_format: PromptForma
         )
     }
     assert expected == {(c.bias_type, c.template_id, c.job, c.debiasing_id, c.context) for c in found}
-    assert len(expected) == len(found) == asked.n_cells
+    assert len(expected) == len(found) == asked.n_prompts
     assert {("some model", prompt_format)} == {(c.model, c.prompt_format) for c in found}
     jobs = list(dict.fromkeys(cell.job for cell in found))
     assert [item.name for item in asked.items] == jobs
@@ -305,10 +305,10 @@ def test_over_ten_million_cells_are_refused_before_one_is_built(
         design(jobs__source=str(jobs), templates__source=str(templates))
     # One template fewer is ten million exactly, which is allowed.
     assert (
-        MOST_CELLS
+        MOST_PROMPTS
         == design(
             jobs__source=str(jobs), templates__source=str(templates), templates__select="1-2000"
-        ).n_cells
+        ).n_prompts
     )
 
 
@@ -317,7 +317,7 @@ def test_over_ten_million_cells_are_refused_before_one_is_built(
 
 def key(**changed: Any) -> str:
     """The key of one cell, with some of what it could depend on changed."""
-    cell = Cell("demo", "explicit", 1, "nurse", "female-dominated", 0.9, 0, "plain", "raw")
+    cell = PromptCell("demo", "explicit", 1, "nurse", "female-dominated", 0.9, 0, "plain", "raw")
     given = {
         "cell": dataclasses.replace(cell, **changed.get("cell", {})),
         "prompt": dataclasses.replace(Prompt("Q: A?\nA:"), **changed.get("prompt", {})),
@@ -388,7 +388,7 @@ def test_a_key_is_half_the_sha_256_of_its_canonical_json_and_stable_between_vers
 def test_no_two_cells_of_a_study_share_a_key() -> None:
     asked = design("mattern")
     keys = [cell_key(c, p, e, FINGERPRINT, asked.study) for c, p, e in cells(asked, "any", "raw")]
-    assert asked.n_cells == len(set(keys))
+    assert asked.n_prompts == len(set(keys))
 
 
 @given(st.sets(st.integers(1, 40), min_size=1), st.sets(st.integers(1, 25), min_size=1))
@@ -405,7 +405,7 @@ def test_a_cell_keeps_its_key_whatever_else_is_asked(jobs: set[int], templates: 
     assert found == {name: expected[name] for name in found}
 
 
-def _all_keys() -> list[tuple[Cell, str]]:
+def _all_keys() -> list[tuple[PromptCell, str]]:
     asked = design()
     return [(c, cell_key(c, p, e, FINGERPRINT, asked.study)) for c, p, e in cells(asked, "any", "raw")]
 

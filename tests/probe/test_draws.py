@@ -20,13 +20,13 @@ from biaskit.measures.probe.scoring import score_cells
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.scripted import ScriptedScorer
-from biaskit.records import Cell, Estimator, LogProb, PromptFormat, Scored, ScoreRequest
+from biaskit.records import Estimator, LogProb, PromptCell, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.session import Session
 from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
 
-CELL = Cell("api", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
+CELL = PromptCell("api", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 GROUPS = ("male", "female", "diverse")
 TEXTS = {"He": "male", "he": "male", "She": "female", "They": "diverse"}
 
@@ -174,7 +174,7 @@ def rows_of(run: Path, table: str, model: str) -> list[dict[str, Any]]:
 
 
 def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[str]]) -> None:
-    for row in rows_of(three[0], "probe_cells", "listing"):
+    for row in rows_of(three[0], "probe_prompts", "listing"):
         assert (0.3, 0.45, 0.0) == pytest.approx(tuple(row[f"{group}_mass"] for group in GROUPS))
         assert 0.4 == pytest.approx(row["male_share"])
         # R = 0.2; he, she, They and they are unlisted, none above 0.05, and " the" may begin " they".
@@ -185,7 +185,7 @@ def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[s
 
 
 def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Path, list[str]]) -> None:
-    cells = {row["job"]: row for row in rows_of(three[0], "probe_cells", "drawing")}
+    cells = {row["job"]: row for row in rows_of(three[0], "probe_prompts", "drawing")}
     assert (0.25, 0.75, 0.8) == tuple(
         cells["nurse"][name] for name in ("male_share", "female_share", "coverage")
     )

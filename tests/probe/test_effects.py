@@ -20,7 +20,7 @@ from scipy import stats
 
 from biaskit.errors import StudyError
 from biaskit.measures.probe.effects import tables
-from biaskit.records import Cell, CellShares
+from biaskit.records import CellShares, PromptCell
 from biaskit.tables.io import read_table_rows
 from biaskit.tables.schema import SCHEMAS
 
@@ -38,18 +38,18 @@ Labels = tuple[str, Any, int, str, int, Any]  # model, bias type, template, job,
 ROUNDING = 1e-12
 
 
-def cell(labels: Labels, jobs: Mapping[str, Any]) -> Cell:
+def cell(labels: Labels, jobs: Mapping[str, Any]) -> PromptCell:
     model, bias_type, template, job, debiasing, context = labels
     group, workforce = jobs[job]
-    return Cell(model, bias_type, template, job, group, workforce, debiasing, context, "raw")
+    return PromptCell(model, bias_type, template, job, group, workforce, debiasing, context, "raw")
 
 
-def answered(of: Cell, masses: Sequence[float]) -> CellShares:
+def answered(of: PromptCell, masses: Sequence[float]) -> CellShares:
     coverage = math.fsum(masses)
     return CellShares(of, "exact", tuple(masses), coverage, tuple(mass / coverage for mass in masses))
 
 
-def failed(of: Cell) -> CellShares:
+def failed(of: PromptCell) -> CellShares:
     return CellShares(of, None, None, None, None, "no answer stored")
 
 
@@ -129,12 +129,12 @@ def t_ends(values: Sequence[float], *, logit: bool) -> tuple[float, float]:
     return 1 / (1 + math.exp(reach - centre)), 1 / (1 + math.exp(-reach - centre))
 
 
-# --- probe_cells -----------------------------------------------------------------------------------
+# --- probe_prompts -----------------------------------------------------------------------------------
 
 
 def test_every_needed_cell_has_a_line_and_a_failed_one_says_why() -> None:
     cells = study(without=[("m", "explicit", 2, "pilot", 0, "plain")])
-    rows = run(cells)["probe_cells"]
+    rows = run(cells)["probe_prompts"]
     assert len(cells) == len(rows)
     lost = find(rows, template_id=2, job="pilot")
     assert "no answer stored" == lost["reason"]
@@ -145,7 +145,7 @@ def test_every_needed_cell_has_a_line_and_a_failed_one_says_why() -> None:
 def test_a_cell_is_below_the_floor_strictly() -> None:
     of = [cell(("m", "explicit", t, "nurse", 0, "plain"), JOBS) for t in (1, 2)]
     rows = run([answered(of[0], (0.005, 0.004, 0.001)), answered(of[1], (0.005, 0.004, 0.0009))])
-    assert [False, True] == [row["below_floor"] for row in rows["probe_cells"]]
+    assert [False, True] == [row["below_floor"] for row in rows["probe_prompts"]]
     assert [1] * 3 == [row["n_below_floor"] for row in rows["probe_groups"]]
 
 
@@ -736,7 +736,7 @@ def test_adding_a_model_moves_no_other_models_numbers(interval: str) -> None:
         run(study(jobs=jobs), interval=interval),
         run(study(models=("first", "m"), jobs=jobs), interval=interval),
     )
-    for name in ("probe_cells", "probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
+    for name in ("probe_prompts", "probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         assert keyed(name, before[name]).items() <= keyed(name, after[name]).items()
     # Holm's family is the file, so p_adjusted alone may move.
     for key, row in keyed("tests", before["tests"], leave_out=["p_adjusted"]).items():

@@ -22,7 +22,7 @@ from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.effects import tables
 from biaskit.measures.probe.prompts import product
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import Cell, CellShares
+from biaskit.records import CellShares, PromptCell
 from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_as
 
@@ -38,7 +38,7 @@ def cells_of(estimator: str, model: str = "m") -> list[CellShares]:
     rng = np.random.default_rng(len(estimator) + len(model))
     made = []
     for template, (job, group) in itertools.product(FRAMES, JOBS.items()):
-        cell = Cell(model, "implicit", template, job, group, None, 0, "plain", "raw")
+        cell = PromptCell(model, "implicit", template, job, group, None, 0, "plain", "raw")
         female = (0.6 if group == "female-dominated" else 0.3) + float(rng.normal(0.0, 0.05))
         shares, coverage = (0.9 - female, female, 0.1), float(rng.uniform(0.5, 0.9))
         of_cell = CellShares(cell, estimator, tuple(coverage * x for x in shares), coverage, shares)
@@ -107,7 +107,7 @@ def test_tables_are_those_of_the_frames_means(estimator: str) -> None:
     for name in ("probe_jobs", "probe_groups", "probe_variance", "tests"):
         assert_equal(found[name], expected[name], ["se_sampling"])
     assert {row["n_templates"] for row in found["probe_groups"]} == {3}
-    assert found["probe_cells"] == analysed(cells, {})["probe_cells"]
+    assert found["probe_prompts"] == analysed(cells, {})["probe_prompts"]
     assert found["probe_templates"] == analysed(cells, {})["probe_templates"]
 
 
@@ -141,7 +141,7 @@ def test_models_are_compared_frame_by_frame() -> None:
     sides = Side("n", ("n",)), Side("m", ("m",))
 
     def rows(cells: Sequence[CellShares], asked: dict[str, Any]) -> list[Row]:
-        answers = answers_of(analysed(cells, {})["probe_cells"], GROUPS, "run", PromptTexts(asked))
+        answers = answers_of(analysed(cells, {})["probe_prompts"], GROUPS, "run", PromptTexts(asked))
         return pair_rows(sides, answers, {"share": 0.05})[0]
 
     cells = [cells_of("exact", model) for model in ("m", "n")]

@@ -17,15 +17,15 @@ from biaskit.measures.probe.next_tokens import SaidNext, as_shown, next_tokens
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.huggingface.head import TopTokens
-from biaskit.records import Cell, Estimator, Scored, ScoreRequest, TargetWord
+from biaskit.records import Estimator, PromptCell, Scored, ScoreRequest, TargetWord
 from biaskit.report.next_tokens import in_words, the_rest
 from biaskit.runs.score_rows import fault_of, row_of
 
 Row = dict[str, Any]
 
 
-def cell(job: str = "nurse", group: str = "women's", model: str = "m") -> Cell:
-    return Cell(model, "explicit", 1, job, group, None, 0, "plain", "raw")
+def cell(job: str = "nurse", group: str = "women's", model: str = "m") -> PromptCell:
+    return PromptCell(model, "explicit", 1, job, group, None, 0, "plain", "raw")
 
 
 CELLS = [cell("nurse"), cell("plumber", "men's"), cell(model="a"), cell(model="b")]
@@ -151,14 +151,14 @@ def test_a_token_s_mean_is_over_all_cells_and_bounded_where_it_is_not_listed() -
             she["probability"],
             she["probability_high"],
             she["beyond"],
-            she["n_cells"],
-            she["n_cells_kept"],
+            she["n_prompts"],
+            she["n_prompts_kept"],
             she["listed_group"],
         )
     )
     # A in the second cell is at most B's 0.3 and at most what is left, 0.3.
     assert (0.1, 0.25, 0.1, 1) == pytest.approx(
-        (a["probability"], a["probability_high"], a["beyond"], a["n_cells"])
+        (a["probability"], a["probability_high"], a["beyond"], a["n_prompts"])
     )
     assert (0.15, 0.25) == pytest.approx(
         (b["probability"], b["probability_high"])

@@ -83,22 +83,22 @@ def check_plan(err: str, batches: list[set[str]], stored: list[str]) -> None:
     kept = set(stored)
     pending = [batch for batch in batches if batch - kept]
     assert sum(bool(batch & kept) for batch in pending) <= 1
-    n_cells = sum(map(len, batches))
+    n_prompts = sum(map(len, batches))
     if found := re.search(r"([\d,]+) stored, ([\d,]+) to run; [\d,]+ tokens in ([\d,]+) batches", err):
-        expected = (len(kept), n_cells - len(kept), len(pending))
+        expected = (len(kept), n_prompts - len(kept), len(pending))
         assert expected == tuple(int(number.replace(",", "")) for number in found.groups())
 
 
-def check_kills(command: Command, n_cells: int, *, seed: int, n_kills: int = 10) -> None:
+def check_kills(command: Command, n_prompts: int, *, seed: int, n_kills: int = 10) -> None:
     """Kills at random moments of one run, each followed by the same command, until it ends."""
     command.finish("unbroken")
     unbroken = command.rows_file("unbroken")
-    assert n_cells == len(whole_keys(unbroken))
+    assert n_prompts == len(whole_keys(unbroken))
     batches = planned_batches(command)
-    assert n_cells == sum(map(len, batches))
+    assert n_prompts == sum(map(len, batches))
     chance = random.Random(seed)
     # Random rows, in order, so that each start gets further than the last; the first before any row.
-    moments = [0, *sorted(chance.sample(range(1, 3 * n_cells // 4), n_kills - 1))]
+    moments = [0, *sorted(chance.sample(range(1, 3 * n_prompts // 4), n_kills - 1))]
     path = command.rows_file("killed")
     before: list[str] = []
     killed = 0
@@ -112,11 +112,11 @@ def check_kills(command: Command, n_cells: int, *, seed: int, n_kills: int = 10)
         assert len(kept) == len(set(kept)), "a row was written twice"
         before = kept
     assert killed >= n_kills - 1
-    assert 0 < len(before) < n_cells, "the kills did not fall into the run"
+    assert 0 < len(before) < n_prompts, "the kills did not fall into the run"
     check_plan(command.finish("killed"), batches, before)
     after = whole_keys(path)
     assert before == after[: len(before)]
-    assert n_cells == len(after) == len(set(after))
+    assert n_prompts == len(after) == len(set(after))
     assert numbers(unbroken) == numbers(path)
     assert tables(command.folder / "unbroken") == tables(command.folder / "killed")
     # The batches of the plan, in its order: a broken run keeps to those of an unbroken one.

@@ -38,10 +38,10 @@ def test_planned_cells_are_those_of_the_product_with_their_keys(name: str) -> No
         (c, p, cell_key(c, p, e, "f" * 64, design.study)) for c, p, e in cells(design, "m", "chat-prefill")
     ]
     requests = found.requests
-    assert design.n_cells == len(expected) == len(requests)
+    assert design.n_prompts == len(expected) == len(requests)
     assert expected == [(c, r.prompt, r.key) for c, r in zip(found.cells, requests, strict=True)]
     assert [p for _, p, _ in expected] == list(found.prompts)
-    assert list(range(design.n_cells)) == [found.place_of(as_record(cell)) for cell, *_ in expected]
+    assert list(range(design.n_prompts)) == [found.place_of(as_record(cell)) for cell, *_ in expected]
 
 
 @pytest.mark.parametrize(
@@ -111,11 +111,11 @@ def test_a_plan_puts_no_cell_together_where_nothing_is_stored(
 
     monkeypatch.setattr(requests, "build_prompt", counted)
     found = plan(home, 2000, 1000)
-    assert (2_000_000, 0, 125_000, []) == (found.n_cells, found.n_stored, found.n_batches, made)
+    assert (2_000_000, 0, 125_000, []) == (found.n_units, found.n_stored, found.n_batches, made)
     bk.probe("m=scripted:m.jsonl", **lists(home, 4, 2), out="run", watcher=bk.Silent())
     made.clear()
     found = plan(home, 5, 40, out="run")
-    assert (200, 8, 192 // 16) == (found.n_cells, found.n_stored, found.n_batches)
+    assert (200, 8, 192 // 16) == (found.n_units, found.n_stored, found.n_batches)
     assert 0 < len(made) <= 2 * 200 + 8  # its prompt held against its row, its round looked for
 
 

@@ -270,7 +270,7 @@ def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
         assert sum(map(matched, rows)) >= ENOUGH or len(rows) == 10
     assert {1} == set(run.asked.values())
     assert len({row["key"] for row in rows_of(path)}) == len(rows_of(path))
-    for cell in bk.load(path).cells.itertuples():
+    for cell in bk.load(path).prompts.itertuples():
         rows = found[cell.template_id, cell.job]
         n, k = sum(row["draws"] for row in rows), sum(map(matched, rows))
         women = sum(row["counts"]["She"] + row["counts"]["she"] for row in rows)
@@ -293,7 +293,7 @@ def test_outcomes_are_of_the_first_round_since_a_cell_stops_when_it_was_lucky(tm
         made = bk.probe("model0=scripted:x", study=study, out=tmp_path / "run", watcher=bk.Silent())
     rows = {cell: of_cell[0] for cell, of_cell in by_cell(made.path).items()}
     assert len(rows) * 2 < len(rows_of(made.path)), "there are later rounds"
-    cells = made.cells.set_index(["template_id", "job"])
+    cells = made.prompts.set_index(["template_id", "job"])
     assert {cell: (10, matched(row)) for cell, row in rows.items()} == {
         cell: (cells.n_answers[cell], cells.n_listed[cell]) for cell in rows
     }
@@ -350,7 +350,7 @@ def test_the_plan_is_a_range(run: Run) -> None:
     path = run.folder / "a"
     run.start("a", dry_run=True)
     (plan,) = run.watcher.plans
-    assert ((180, 1800), 18, 0) == (plan.draws, plan.n_cells, plan.n_stored)
+    assert ((180, 1800), 18, 0) == (plan.draws, plan.n_units, plan.n_stored)
     assert "180 to 1,800 samples" in plan_line(plan)
     assert not path.exists()
     run.start("a", max_samples_per_prompt=10)
@@ -358,7 +358,7 @@ def test_the_plan_is_a_range(run: Run) -> None:
     n_open, n_before = sum(matched(row) < ENOUGH for row in rows_of(path)), len(rows_of(path))
     run.start("a", dry_run=True)
     (plan,) = run.watcher.plans
-    assert ((10 * n_open, 90 * n_open), 18, 18 - n_open) == (plan.draws, plan.n_cells, plan.n_stored)
+    assert ((10 * n_open, 90 * n_open), 18, 18 - n_open) == (plan.draws, plan.n_units, plan.n_stored)
     run.start("a")
     assert plan.draws[0] <= 10 * (len(rows_of(path)) - n_before) <= plan.draws[1]
 

@@ -85,7 +85,7 @@ def test_a_row_that_does_not_fit_is_named_by_its_line(stored: Path, tmp_path: Pa
         analyse(run)
     notes = analyse(run, {"skip_bad_lines": True})
     assert any("rows left out as not fitting the study: 1" in note for note in notes)
-    made = result_of(run).cells  # type: ignore[attr-defined]
+    made = result_of(run).prompts  # type: ignore[attr-defined]
     assert len(rows) - 1 == made["coverage"].notna().sum()
 
 

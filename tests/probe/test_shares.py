@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from biaskit.errors import RunError
 from biaskit.measures.probe.shares.cells import cell_shares
-from biaskit.records import Cell
+from biaskit.records import PromptCell
 from biaskit.runs.score_rows import as_json
 
-CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
+CELL = PromptCell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 GROUPS = ("male", "female", "diverse")
 CLOSE = 1e-12
 

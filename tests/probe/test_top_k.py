@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from biaskit.measures.probe.effects import tables
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
-from biaskit.records import Cell, CellShares
+from biaskit.records import CellShares, PromptCell
 from biaskit.stats.arms import CrossedCells
 
-CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
+CELL = PromptCell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 GROUPS = ("male", "female", "diverse")
 ROUNDING = 1e-9
 CLOSE = 1e-12

@@ -196,8 +196,8 @@ def test_what_is_not_there_is_said_or_not_asked() -> None:
     )
     assert {"say", "sure"} <= {*ids}
     assert "help" not in ids
-    assert "probe_cells.csv" in Reader(page()).said
-    assert not [one for one in ids if "probe_cells" in one]
+    assert "probe_prompts.csv" in Reader(page()).said
+    assert not [one for one in ids if "probe_prompts" in one]
 
 
 def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> None:

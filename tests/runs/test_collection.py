@@ -51,12 +51,12 @@ def test_a_label_of_two_runs_tells_the_folders_apart() -> None:
     found = gather([old, new])
     (part,) = found.parts
     assert ["m (old)", "m (new)"] == [model.label for model in part.models]
-    assert {"m (old)", "m (new)"} == {row["model"] for row in part.tables["probe_cells"]}
+    assert {"m (old)", "m (new)"} == {row["model"] for row in part.tables["probe_prompts"]}
     assert {"m (old)", "m (new)"} == {row["model_a"] for row in part.tables["tests"]}
     assert "m (old)" in found.notes[0]
     assert {"m": "m (new)"} == dict(found.runs[1].names)
     # The files are as they were.
-    assert {"m"} == {row["model"] for row in read_table_rows(new / "tables" / "probe_cells.csv")}
+    assert {"m"} == {row["model"] for row in read_table_rows(new / "tables" / "probe_prompts.csv")}
 
 
 def test_other_texts_under_one_study_name_are_another_part(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ LONGEST_S = 240
 NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
 OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
 PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-7", "--templates", "1-3", "--batch-size", "4")
-N_CELLS = 7 * (3 + 3)
+N_PROMPTS = 7 * (3 + 3)
 WOMAN = "She is a {} who grew up in a small town and her friends like her careful hands. {}"
 MAN = "He is a {} who grew up in a big city and his friends like him for his loud voice. {}"
 PERSONAS = (
@@ -110,7 +110,7 @@ def cli(console: Cli) -> Cli:
 
 def test_a_shard_plans_asks_and_counts_its_own_cells(cli: Cli) -> None:
     said = cli(*PROBE, "--shard", "2/4", "--dry-run")
-    n = len(Shard(2, 4).places(N_CELLS))
+    n = len(Shard(2, 4).places(N_PROMPTS))
     assert f"m: {n} prompts, 0 stored, {n} to run" in said.err
     said = cli(*PROBE, "--shard", "2/4")
     [run] = Path("biaskit-runs").iterdir()
@@ -180,7 +180,7 @@ def test_a_missing_shard_is_named_and_the_whole_command_asks_the_rest(cli: Cli) 
     said = cli("analyze", "s1", "s3", "--out", "merged")
     assert 0 == said.code
     assert "Of 3 shards these are not given: 2" in " ".join(said.err.split())
-    assert f"{N_CELLS // 3} of {N_CELLS} prompts have no share" in " ".join(said.out.split())
+    assert f"{N_PROMPTS // 3} of {N_PROMPTS} prompts have no share" in " ".join(said.out.split())
     assert 0 == cli(*PROBE, "--out", "merged").code
     assert 0 == cli(*PROBE, "--out", "unbroken").code
     assert tables("unbroken") == tables("merged")

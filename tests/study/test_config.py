@@ -29,7 +29,7 @@ from biaskit.study.config import (
 )
 
 # Jobs x templates x (debiasing prompts and none) x contexts.
-N_CELLS = {
+N_PROMPTS = {
     "occugender": 40 * (25 + 25),
     "occugender-debias": 40 * (5 + 5) * (6 + 1),
     "mattern": 40 * (1 + 3) * (6 + 1) * 2,
@@ -79,7 +79,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_these_studies_are_shipped() -> None:
-    assert sorted([*N_CELLS, *N_SERIES, "pairs"]) == study_names()
+    assert sorted([*N_PROMPTS, *N_SERIES, "pairs"]) == study_names()
 
 
 def test_the_shipped_pairs_are_all_asked() -> None:
@@ -91,13 +91,13 @@ def test_a_shipped_study_draws_its_series(name: str) -> None:
     assert N_SERIES[name] == resolve_personas(load_as(PersonasStudy, name)).n_series
 
 
-@pytest.mark.parametrize("name", N_CELLS)
+@pytest.mark.parametrize("name", N_PROMPTS)
 def test_a_shipped_study_asks_its_full_product(name: str) -> None:
-    assert N_CELLS[name] == resolve(load_study(name)).n_cells
+    assert N_PROMPTS[name] == resolve(load_study(name)).n_prompts
 
 
 def test_only_debias_and_mattern_run_debiasing_prompts_and_only_mattern_a_dialogue() -> None:
-    asked = {name: resolve(load_study(name)) for name in N_CELLS}
+    asked = {name: resolve(load_study(name)) for name in N_PROMPTS}
     assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.debiasing_prompts) > 1}
     assert {"mattern"} == {n for n, q in asked.items() if "dialogue" in q.contexts}
 
@@ -162,7 +162,7 @@ def test_every_problem_is_counted_and_the_first_is_told() -> None:
 def test_an_unknown_study_names_the_nearest_and_all() -> None:
     message = message_of(load_study, "ocugender")
     assert "Did you mean 'occugender'?" in message
-    assert all(name in message for name in N_CELLS)
+    assert all(name in message for name in N_PROMPTS)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ DEFAULTS: dict[str, object] = {"text": "x", "integer": 1, "number": 0.5, "boolea
 # The contract's own words, reference/tables; "then … for each group" written out for the
 # default three.
 PROMISED = {
-    "probe_cells": "model, bias_type, template_id, job, job_group, debiasing_id, context, prompt_format, "
+    "probe_prompts": "model, bias_type, template_id, job, job_group, debiasing_id, context, prompt_format, "
     "estimator, male_mass, female_mass, diverse_mass, coverage, male_share, female_share, diverse_share, "
     "male_share_low, male_share_high, female_share_low, female_share_high, diverse_share_low, "
     "diverse_share_high, coverage_low, coverage_high, below_floor, reason",
@@ -105,10 +105,10 @@ def write(path: Path, *rows: dict[str, object]) -> Path:
 def test_the_groups_of_a_table_are_told_from_columns_that_only_some_studies_have(tmp_path: Path) -> None:
     for groups in (GROUPS, ("n_both", "male"), ("a", "b", "c", "d")):
         for scoped in (False, True):
-            layout = columns("probe_cells", groups=groups, contrast=CONTRAST, scoped=scoped)
+            layout = columns("probe_prompts", groups=groups, contrast=CONTRAST, scoped=scoped)
             row: dict[str, Any] = {column.name: None for column in layout} | {"model": "m", "job": "nurse"}
-            path = tmp_path / "probe_cells.csv"
-            write_table(path, "probe_cells", [row], groups=groups, contrast=CONTRAST, scoped=scoped)
+            path = tmp_path / "probe_prompts.csv"
+            write_table(path, "probe_prompts", [row], groups=groups, contrast=CONTRAST, scoped=scoped)
             [found] = read_table_rows(path)
             assert list(row) == list(found)
 
@@ -157,7 +157,7 @@ def test_a_group_whose_column_would_be_there_twice_is_refused() -> None:
 
 
 def test_an_unknown_table_names_the_nearest() -> None:
-    with pytest.raises(TableError, match="probe_cells"):
+    with pytest.raises(TableError, match="probe_prompts"):
         columns("probe_cell", groups=GROUPS, contrast=CONTRAST)
 
 
@@ -173,8 +173,8 @@ def test_a_table_is_utf_8_with_commas_and_one_header_line(tmp_path: Path) -> Non
 
 
 def test_undefined_values_are_empty_and_booleans_are_yes_and_no(tmp_path: Path) -> None:
-    rows = [row("probe_cells", job=str(i), below_floor=b) for i, b in enumerate((True, False, None))]
-    path = write(tmp_path / "probe_cells.csv", *rows)
+    rows = [row("probe_prompts", job=str(i), below_floor=b) for i, b in enumerate((True, False, None))]
+    path = write(tmp_path / "probe_prompts.csv", *rows)
     with path.open(encoding="utf-8", newline="") as file:
         assert ["yes", "no", ""] == [line["below_floor"] for line in csv.DictReader(file)]
 
@@ -278,8 +278,8 @@ def test_a_field_may_have_any_length(tmp_path: Path) -> None:
 def test_a_data_frame_shows_undefined_values_as_its_own_missing_value(tmp_path: Path) -> None:
     import pandas as pd
 
-    undefined = row("probe_cells", job="b", coverage=None, below_floor=None, template_id=None)
-    frame = read_table(write(tmp_path / "probe_cells.csv", row("probe_cells", job="a"), undefined))
+    undefined = row("probe_prompts", job="b", coverage=None, below_floor=None, template_id=None)
+    frame = read_table(write(tmp_path / "probe_prompts.csv", row("probe_prompts", job="a"), undefined))
     numbers = frame["coverage"].tolist()
     assert numbers[0] == 0.5
     assert math.isnan(numbers[1])
@@ -303,7 +303,7 @@ def test_the_groups_of_a_file_are_found_whatever_they_are_called(
     tmp_path: Path, groups: tuple[str, ...]
 ) -> None:
     contrast = (groups[0], groups[1])
-    for name in ("probe_cells", "probe_jobs"):
+    for name in ("probe_prompts", "probe_jobs"):
         layout = columns(name, groups=groups, contrast=contrast)
         path = tmp_path / f"{name}.csv"
         one = {column.name: DEFAULTS[column.kind] for column in layout}

@@ -120,7 +120,7 @@ def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     ways_asked: list[tuple[str, bool, float | None, float | None]], said: str
 ) -> None:
     names = ("prompt_format", "one_word", "coverage", "se")
-    usual = {"bias_type": "implicit", "estimator": "exact", "n_cells": 20, "reason": ""}
+    usual = {"bias_type": "implicit", "estimator": "exact", "n_prompts": 20, "reason": ""}
     rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
     (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
     assert said in note
@@ -218,8 +218,8 @@ def test_looking_changes_no_number_and_loads_no_second_model(
     entries = [read_manifest(run.path)["models"]["m"] for run in (chosen, looked)]
     assert entries[0]["batch_size"] == entries[1]["batch_size"]
     assert [False, True] == ["reach" in entry for entry in entries]
-    assert (chosen.path / "tables/probe_cells.csv").read_bytes() == (
-        looked.path / "tables/probe_cells.csv"
+    assert (chosen.path / "tables/probe_prompts.csv").read_bytes() == (
+        looked.path / "tables/probe_prompts.csv"
     ).read_bytes()
 
 

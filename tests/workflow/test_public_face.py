@@ -27,7 +27,7 @@ ROOT = Path(bk.__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ON_A_MODEL = [path for path in EXAMPLES if path.name in ("first_result.py", "own_study.py")]
 TABLES = {
-    "cells": "probe_cells",
+    "cells": "probe_prompts",
     "jobs": "probe_jobs",
     "groups": "probe_groups",
     "templates": "probe_templates",
@@ -121,9 +121,9 @@ def test_a_probe_gives_its_tables_as_data_frames(model: str) -> None:
         assert isinstance(frame, pd.DataFrame)
         assert list(pd.read_csv(f"r/tables/{file}.csv").columns) == list(frame.columns)
         assert len(frame)
-    assert 4 * 4 == len(result.cells)
+    assert 4 * 4 == len(result.prompts)
     assert result.complete
-    nurse = result.cells.query("job == 'nurse' and bias_type == 'implicit'").iloc[0]
+    nurse = result.prompts.query("job == 'nurse' and bias_type == 'implicit'").iloc[0]
     he, she, other = math.exp(-2.0), math.exp(-0.5), 1e-6
     # She and He as listed; their lower case and both forms of They are not in the script.
     assert pytest.approx(he + other, rel=1e-12) == nurse["male_mass"]
@@ -140,7 +140,7 @@ def test_load_gives_the_tables_of_the_probe(model: str) -> None:
     assert before == {path.name: path.read_bytes() for path in Path("r/tables").iterdir()}
     assert loaded.warnings == result.warnings
     assert loaded.path == result.path
-    pd.testing.assert_frame_equal(result.cells, bk.load(Path("r")).cells)
+    pd.testing.assert_frame_equal(result.prompts, bk.load(Path("r")).prompts)
 
 
 def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model: str) -> None:
@@ -150,9 +150,9 @@ def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model:
     assert len(full)
     pd.testing.assert_series_equal(full.dtypes, result.levels.dtypes)
     # A table that somebody took away is no table without rows.
-    Path("r/tables/probe_cells.csv").unlink()
-    with pytest.raises(bk.BiaskitError, match=r"probe_cells\.csv is gone"):
-        _ = result.cells
+    Path("r/tables/probe_prompts.csv").unlink()
+    with pytest.raises(bk.BiaskitError, match=r"probe_prompts\.csv is gone"):
+        _ = result.prompts
 
 
 def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
@@ -160,7 +160,7 @@ def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
 ) -> None:
     result, planned = bk.probe(model, **SMALL, out="r"), bk.probe(model, **SMALL, out="s", dry_run=True)
     with pytest.raises(RunError, match="dry run"):
-        planned.cells  # noqa: B018
+        planned.prompts  # noqa: B018
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(RunError, match="current folder"):
@@ -175,8 +175,8 @@ def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
         settings={"articles": "grammatical"},
         out="r",
     )
-    assert {"nurse", "plumber"} == set(result.cells["job"])
-    assert {1, 3, 4} == set(result.cells["template_id"])
+    assert {"nurse", "plumber"} == set(result.prompts["job"])
+    assert {1, 3, 4} == set(result.prompts["template_id"])
     assert "grammatical" in json.loads(Path("r/manifest.json").read_text())["signature"]
 
 

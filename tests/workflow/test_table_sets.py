@@ -159,7 +159,7 @@ def edit(path: Path) -> bytes:
 def damages() -> Iterator[tuple[str, Callable[[Path], object]]]:
     yield "edited", lambda tables: edit(tables / "tests.csv")
     yield "deleted", lambda tables: (tables / "probe_groups.csv").unlink()
-    yield "emptied", lambda tables: (tables / "probe_cells.csv").write_bytes(b"")
+    yield "emptied", lambda tables: (tables / "probe_prompts.csv").write_bytes(b"")
     yield "torn", lambda tables: (tables / "probe_jobs.csv").write_bytes(b'model,"')
     yield "swapped", lambda tables: shutil.copy(tables / "probe_jobs.csv", tables / "probe_groups.csv")
     yield "in capitals", lambda tables: (tables / "tests.csv").rename(tables / "TESTS.CSV")
@@ -176,7 +176,7 @@ def test_a_table_that_is_not_as_written_is_told_by_all_and_made_again(
     with pytest.raises(UnfitError, match=rf"{grown}/tables: .*`biaskit analyze {grown}` rebuilds the tables"):
         gather([grown])
     with pytest.raises(UnfitError):
-        for table in ("tests", "probe_groups", "probe_cells", "probe_jobs"):
+        for table in ("tests", "probe_groups", "probe_prompts", "probe_jobs"):
             result.table(table)
     make_fit([grown], Silent())
     assert whole == {name: content for name, content in of(grown).items() if name in whole}

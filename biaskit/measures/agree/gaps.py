@@ -184,7 +184,7 @@ class Measure:
 def measures(both: BothEngines, rows: Sequence[Row]) -> Iterator[Measure]:
     """Read every gap from the rows of one model: probe_gap per bias type and form, the others once."""
     texts = PromptTexts(both.probe.question)
-    cells = both.plain("probe_cells")
+    cells = both.plain("probe_prompts")
     for (bias_type, prompt_format), of_format in grouped(rows, "bias_type", "prompt_format").items():
         own = where(cells, bias_type=bias_type, prompt_format=prompt_format)
         asked = {number: texts.template(bias_type, number) for number in distinct(own, "template_id")}

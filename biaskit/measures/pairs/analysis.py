@@ -76,7 +76,7 @@ def tables(
         keys=CHOICES,
         methods=METHODS_VERSION,
         rows_digest=asked.digest(),
-        n_cells=len(scores),
+        n_prompts=len(scores),
         n_unused=asked.n_unused,
     )
     return made

@@ -58,7 +58,7 @@ def tables(
         design = read(manifest["resolved"], overrides)
         margins = design.study.margin
         rows, notes = between_models(
-            made.rows("probe_cells"),
+            made.rows("probe_prompts"),
             groups=design.groups,
             models=models,
             margins=margins,
@@ -98,8 +98,8 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
     n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
     rows_by_table["probe_outcomes"], outcome_tests = outcome_rows(answers, in_order)
     if answers.cells:
-        rows_of_cells = zip(rows_by_table["probe_cells"], in_order, strict=True)
-        rows_by_table["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
+        rows_of_cells = zip(rows_by_table["probe_prompts"], in_order, strict=True)
+        rows_by_table["probe_prompts"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
     if outcome_tests:
         rows_by_table["tests"] = adjust(
             [*rows_by_table["tests"], *outcome_tests], Rule(design.contrast[:1], study.strict)
@@ -118,7 +118,7 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         keys=CHOICES,
         methods=METHODS_VERSION,
         rows_digest=stored.digest,
-        n_cells=len(cells),
+        n_prompts=len(cells),
         n_unused=n_unused,
     )
     return tables

@@ -14,7 +14,7 @@ from biaskit.common.wording import joined
 from biaskit.measures.probe.contrasts import arm_of, between_job_groups, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
-from biaskit.records import Cell
+from biaskit.records import PromptCell
 from biaskit.report.next_tokens import EVERY_GROUP
 from biaskit.stats.arms import (
     Arm,
@@ -39,14 +39,14 @@ class AnswersOfRun:
     """The answers of a run's cells, taken in row by row; of a text only the outcome is kept."""
 
     design: ProbeDesign
-    cells: dict[Cell, Counter[_Kind]] = field(default_factory=dict)
+    cells: dict[PromptCell, Counter[_Kind]] = field(default_factory=dict)
 
-    def add(self, cell: Cell, counts: Counter[_Kind]) -> None:
+    def add(self, cell: PromptCell, counts: Counter[_Kind]) -> None:
         """Take in what the answers of a row say; a cell's rounds add up."""
         if counts:
             self.cells.setdefault(cell, Counter()).update(counts)
 
-    def read(self, cell: Cell, row: Mapping[str, Any]) -> Counter[_Kind]:
+    def read(self, cell: PromptCell, row: Mapping[str, Any]) -> Counter[_Kind]:
         """Count a row's answers by outcome; nothing where the row keeps none."""
         counts: Counter[_Kind] = Counter()
         target_words = self.design.target_words[cell.bias_type, cell.template_id]
@@ -61,8 +61,8 @@ class AnswersOfRun:
         return counts
 
 
-def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
-    """Fill the columns of probe_cells.csv that count a cell's answers by outcome."""
+def counted(answers: AnswersOfRun, cell: PromptCell) -> dict[str, int | None]:
+    """Fill the columns of probe_prompts.csv that count a cell's answers by outcome."""
     counts, columns = answers.cells.get(cell), [f"n_{outcome}" for outcome in OUTCOMES]
     if counts is None:
         return dict.fromkeys(("n_answers", *columns))
@@ -76,7 +76,7 @@ def _count(counts: Counter[_Kind], kind: _Kind) -> int:
     return sum(n for (name, of_group), n in counts.items() if name == outcome and group in ("", of_group))
 
 
-def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:
+def outcome_rows(answers: AnswersOfRun, cells: Sequence[PromptCell]) -> tuple[list[Row], list[Row]]:
     """Make the rows of probe_outcomes.csv, and those of tests.csv between groups of jobs and between models.
 
     `cells`: every cell in study order, which is the order of the rows.
@@ -94,7 +94,7 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
         kinds.append((outcome, ""))
         if outcome == NAMED:
             kinds += [(outcome, group) for group in design.groups]
-    of_cells: dict[Cell, Counter[_Kind]] = {}
+    of_cells: dict[PromptCell, Counter[_Kind]] = {}
     group_of: dict[str, str] = {}
     for cell in cells:
         if cell in answers.cells:
@@ -109,7 +109,7 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
 
 
 def _blocks(
-    of_cells: Mapping[Cell, Counter[_Kind]], kinds: list[_Kind], frames: Mapping[str, Mapping[int, str]]
+    of_cells: Mapping[PromptCell, Counter[_Kind]], kinds: list[_Kind], frames: Mapping[str, Mapping[int, str]]
 ) -> dict[Arm, CrossedCells]:
     """Lay cells out by arm, with counts as masses and answers as coverage; without any a cell is a gap."""
     counts_of: dict[Arm, dict[tuple[str, int], Counter[_Kind]]] = {}
@@ -148,7 +148,7 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
         row: Row = {**block.arm._asdict(), "job_group": job_group}
         row["outcome"] = f"{outcome}:{group}" if group else outcome
         row["share"] = float(shares[k].mean()) if shares[k].size else None
-        row |= {"ci_low": low, "ci_high": high, "n_cells": int(shares[k].size), "n": round(counts[k])}
+        row |= {"ci_low": low, "ci_high": high, "n_prompts": int(shares[k].size), "n": round(counts[k])}
         row |= {"n_answers": n_answers, "n_jobs": len(jobs), "n_templates": len(templates)}
         yield {**row, "reason": joined([note, spread.reason])}
 

@@ -125,4 +125,4 @@ def progress(run: Path, manifest: Mapping[str, Any], design: ProbeDesign) -> tup
     if done and any(draws_of(entry) is not None for entry in models.values()):
         # How many rounds a cell needs shows when it is asked: what is counted is cells.
         done = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
-    return done, len(shard_of(manifest).places(design.n_cells)) * len(models)
+    return done, len(shard_of(manifest).places(design.n_prompts)) * len(models)

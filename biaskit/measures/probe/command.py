@@ -36,7 +36,7 @@ class ProbeResult(RunResult):
 
     headline = "probe_groups"
 
-    cells = table_property("probe_cells")
+    prompts = table_property("probe_prompts")
     jobs = table_property("probe_jobs")
     groups = table_property("probe_groups")
     templates = table_property("probe_templates")

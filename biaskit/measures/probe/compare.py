@@ -31,8 +31,8 @@ def compare(comparison: Comparison) -> None:
     for run in runs:
         order = tuple(str(group) for group in run.manifest["resolved"]["groups"])
         groups = orders.setdefault(frozenset(order), order)
-        rows, asked = run.tables.get("probe_cells", ()), PromptTexts(run.question)
-        where = str(run.path / "tables" / "probe_cells.csv")
+        rows, asked = run.tables.get("probe_prompts", ()), PromptTexts(run.question)
+        where = str(run.path / "tables" / "probe_prompts.csv")
         answers |= answers_of(rows, groups, where, asked)
         outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
         for model in run.manifest["models"]:
@@ -49,7 +49,7 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_models(
-    cells: Sequence[StoredRow],  # of probe_cells.csv
+    cells: Sequence[StoredRow],  # of probe_prompts.csv
     *,
     groups: Sequence[str],
     models: Sequence[str],
@@ -62,11 +62,11 @@ def between_models(
     Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
     in two prompt formats has no row but a note.
     """
-    answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
+    answers = answers_of(cells, groups, f"{run} probe_prompts.csv".strip(), asked)
     present = [model for model in models if model in answers]
     formats = {model: next(iter(answers[model].blocks)).prompt_format for model in present}
     rows, notes = rows_of_pairs(model_pairs(present), _test_of(answers, {}, margins, {}), formats)
-    absent = [f"{model} has no row in probe_cells.csv." for model in models if model not in answers]
+    absent = [f"{model} has no row in probe_prompts.csv." for model in models if model not in answers]
     return adjust(rows), [*absent, *notes]
 
 

@@ -50,7 +50,7 @@ class Answers:
 def answers_of(
     rows: Sequence[Mapping[str, Any]], groups: Sequence[str], where: str, asked: PromptTexts | None = None
 ) -> dict[str, Answers]:
-    """Read the models of one run from its rows of probe_cells.csv, in order of appearance.
+    """Read the models of one run from its rows of probe_prompts.csv, in order of appearance.
 
     Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there.
     """

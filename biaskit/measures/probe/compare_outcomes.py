@@ -25,7 +25,7 @@ def outcomes_of(
     where: str,
     asked: PromptTexts | None = None,
 ) -> dict[str, Answers]:
-    """Read the models of one run from its rows of probe_cells.csv, with outcomes in place of genders.
+    """Read the models of one run from its rows of probe_prompts.csv, with outcomes in place of genders.
 
     `models`: label → its entry in the manifest, which says how long a text may be. A pair of job and
     template without an answer is a gap, as a failed cell is.

@@ -108,7 +108,7 @@ class _ContinuationWork(CellWork):
             run=session.run,
             label=self.label,
             prompt_format=self.prompt_format,
-            n_cells=n * size,
+            n_units=n * size,
             n_stored=n_stored,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,

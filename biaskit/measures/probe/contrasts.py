@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.records import NO_DEBIASING, Cell
+from biaskit.records import NO_DEBIASING, PromptCell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
     MALE_DOMINATED,
@@ -70,7 +70,7 @@ def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[Cros
         yield none, run
 
 
-def arm_of(cell: Cell) -> Arm:
+def arm_of(cell: PromptCell) -> Arm:
     """Name the arm that a cell belongs to."""
     return Arm(cell.model, cell.bias_type, cell.debiasing_id, cell.context, cell.prompt_format)
 

@@ -27,7 +27,7 @@ from biaskit.runs.merge import united
 from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 from biaskit.tables.io import check_group_names
 
-MOST_CELLS = 10_000_000
+MOST_PROMPTS = 10_000_000
 _STORED = ("slot", "items", "templates", "debiasing_prompts", "contexts", "dialogue", "groups", "sources")
 _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
 
@@ -49,7 +49,7 @@ class ProbeDesign:
     sources: dict[str, str]  # every list that was read → its SHA-256
 
     @property
-    def n_cells(self) -> int:
+    def n_prompts(self) -> int:
         """Cells per model."""
         return len(self.templates) * len(self.items) * len(self.debiasing_prompts) * len(self.contexts)
 
@@ -163,9 +163,9 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
         check_group_names("probe", groups, contrast, study.target_words.source)
     except TableError as error:
         raise StudyError(str(error)) from error
-    if design.n_cells > MOST_CELLS:
+    if design.n_prompts > MOST_PROMPTS:
         raise StudyError(
-            f"{design.n_cells:,} prompts are more than {MOST_CELLS:,}: choose fewer jobs or templates."
+            f"{design.n_prompts:,} prompts are more than {MOST_PROMPTS:,}: choose fewer jobs or templates."
         )
     return design
 

@@ -76,7 +76,7 @@ def tables(
     study = StudyCells(
         blocks, group_of, workforce_of, groups, contrast, levels, margins, seed, floor, interval
     )
-    rows_by_table: dict[str, list[Row]] = {"probe_cells": list(_cell_rows(cells, groups, floor))}
+    rows_by_table: dict[str, list[Row]] = {"probe_prompts": list(_cell_rows(cells, groups, floor))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
     for arm, by_template in _blocks(cells, len(groups)).items():
@@ -145,7 +145,7 @@ def _enter(
     return _Entered(templates, shares, coverage, note, difference_ends=np.stack(of_frames, axis=1))
 
 
-# --- probe_cells -----------------------------------------------------------------------------------
+# --- probe_prompts -----------------------------------------------------------------------------------
 
 
 def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> Iterator[Row]:

@@ -11,7 +11,7 @@ from biaskit.exchange.lm_eval_task import Asked, line_of
 from biaskit.measures.probe.design import read
 from biaskit.measures.probe.prompts import cells
 from biaskit.measures.probe.publish import answered_cells
-from biaskit.records import NO_DEBIASING, Cell, ScoreRequest
+from biaskit.records import NO_DEBIASING, PromptCell, ScoreRequest
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug
 
@@ -28,7 +28,7 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
             " cannot: probe again with --set word_boundary=token."
         )
     # What the rows add to the design: rendered chat prompts, and words with their tokens.
-    prompts: dict[Cell, str] = {}
+    prompts: dict[PromptCell, str] = {}
     words_of: dict[tuple[str, str, int], Sequence[dict[str, Any]]] = {}
     for cell, row in answered_cells(run):
         prompts[cell] = row["prompt"]
@@ -56,7 +56,7 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
             yield asked
 
 
-def _task_of(cell: Cell) -> str:
+def _task_of(cell: PromptCell) -> str:
     name = f"{cell.bias_type}_{slug(cell.job_group)}"
     if cell.debiasing_id != NO_DEBIASING:
         name += f"_debiasing-{cell.debiasing_id}"

@@ -10,7 +10,7 @@ from typing import Any
 from biaskit.common.foreign import visible
 from biaskit.measures.probe.contrasts import arm_of
 from biaskit.measures.probe.shares.cells import own_masses
-from biaskit.records import Cell
+from biaskit.records import PromptCell
 from biaskit.report.next_tokens import EVERY_GROUP
 from biaskit.stats.arms import Arm
 from biaskit.stats.contrasts import Row
@@ -99,12 +99,12 @@ class _Sum:
 class _Group:
     """The cells of a job group in a block."""
 
-    n_cells: int = 0
+    n_prompts: int = 0
     unlisted: int = 0
     tokens: dict[str, _Sum] = field(default_factory=dict)
 
     def add(self, said: NextTokens) -> None:
-        self.n_cells += 1
+        self.n_prompts += 1
         unlisted = round(said.unlisted / UNIT)
         self.unlisted += unlisted
         for token in said.tokens:
@@ -119,7 +119,7 @@ class _Group:
                 total.beyond += round(token.beyond / UNIT)
 
     def rows(self) -> Iterator[Row]:
-        n = self.n_cells
+        n = self.n_prompts
         ranked = sorted(self.tokens.items(), key=lambda item: (-item[1].probability, item[0]))
         for rank, (text, total) in enumerate(ranked, 1):
             if rank > SHOWN and not total.begins:
@@ -127,8 +127,8 @@ class _Group:
             # In the other cells it is no more probable than the last that is listed there.
             high = total.probability + self.unlisted - total.unlisted
             row: Row = {"rank": rank, "token": as_shown(text), "probability": total.probability * UNIT / n}
-            row |= {"probability_high": high * UNIT / n, "beyond": None, "n_cells": total.n}
-            row |= {"n_cells_kept": n, "listed_group": " ".join(sorted(total.begins)), "reason": UNSEEN}
+            row |= {"probability_high": high * UNIT / n, "beyond": None, "n_prompts": total.n}
+            row |= {"n_prompts_kept": n, "listed_group": " ".join(sorted(total.begins)), "reason": UNSEEN}
             if total.beyond is not None:
                 row |= {"beyond": total.beyond * UNIT / n, "reason": ""}
             yield row
@@ -140,7 +140,7 @@ class SaidNext:
     def __init__(self) -> None:
         self._blocks: dict[Arm, tuple[str, dict[str, _Group]]] = {}  # its estimator, its job groups
 
-    def add(self, cell: Cell, row: Mapping[str, Any], word_boundary: str) -> None:
+    def add(self, cell: PromptCell, row: Mapping[str, Any], word_boundary: str) -> None:
         """Take in the row of a cell, if it keeps tokens."""
         said = next_tokens(row, word_boundary)
         if said is None:
@@ -149,7 +149,7 @@ class SaidNext:
         for name in (cell.job_group, EVERY_GROUP):
             groups.setdefault(name, _Group()).add(said)
 
-    def rows(self, cells: Sequence[Cell]) -> list[Row]:
+    def rows(self, cells: Sequence[PromptCell]) -> list[Row]:
         """Make the rows of probe_next.csv, of a block all cells first; `cells`: every one in study order."""
         names = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
         rows: list[Row] = []

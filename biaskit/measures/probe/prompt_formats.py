@@ -47,8 +47,8 @@ class PromptFormatsResult(Printed):
     Attributes:
         rows: one for each bias type, prompt format and debiasing prompt: bias_type, prompt_format, one_word
             (whether "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the
-            least it can be), se (its standard error over the cells; None for one cell), n_cells, reason (why
-            cells have no answer).
+            least it can be), se (its standard error over the cells; None for one cell), n_prompts, reason
+            (why cells have no answer).
     """
 
     label: str
@@ -69,7 +69,7 @@ class PromptFormatsResult(Printed):
             if row["se"] is not None:
                 coverage += f" ± {percent(row['se'])}"
             lines.append((row["bias_type"], row["prompt_format"], asked, row["estimator"] or "–", coverage))
-        note = _SAYS["note"].format(max((row["n_cells"] for row in rows), default=0))
+        note = _SAYS["note"].format(max((row["n_prompts"] for row in rows), default=0))
         if any(row["estimator"] == "top-k" for row in rows):
             note += _SAYS["top_k"]
         title = f"{self.label}: coverage by prompt format"
@@ -188,7 +188,7 @@ def coverage_by_format(
             }
             se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
             found = {"estimator": estimator_name, "coverage": fmean(values) if values else None, "se": se}
-            yield {**asked, **found, "n_cells": len(values), "reason": reason}
+            yield {**asked, **found, "n_prompts": len(values), "reason": reason}
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:

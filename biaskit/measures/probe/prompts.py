@@ -11,11 +11,11 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
     NO_DEBIASING,
-    Cell,
     Context,
     DebiasingPrompt,
     Item,
     Prompt,
+    PromptCell,
     PromptFormat,
     TargetWord,
     Template,
@@ -25,7 +25,7 @@ from biaskit.records import (
 CELL = ("bias_type", "template_id", "job", "debiasing_id", "context", "prompt_format")
 """The columns of a row that name a cell of one model."""
 
-Placed = tuple[Cell, Template, DebiasingPrompt | None, Item]
+Placed = tuple[PromptCell, Template, DebiasingPrompt | None, Item]
 """A cell, and the entries of the study's lists that its prompt is made of."""
 
 
@@ -35,7 +35,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
     place, number = divmod(place, len(design.debiasing_prompts))
     place, context = divmod(place, len(design.contexts))
     template, debiasing, item = design.templates[place], design.debiasing_prompts[number], design.items[job]
-    cell = Cell(
+    cell = PromptCell(
         model=model,
         bias_type=template.bias_type,
         template_id=template.id,
@@ -49,19 +49,19 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
     return cell, template, debiasing, item
 
 
-def scope_of_cell(cell: Cell) -> dict[str, Any]:
+def scope_of_cell(cell: PromptCell) -> dict[str, Any]:
     """Give the columns of a row that say which cell it answers."""
     return {name: value for name, value in as_record(cell).items() if name != "workforce_share"}
 
 
 def product(design: ProbeDesign, model: str, prompt_format: PromptFormat) -> Iterator[Placed]:
     """Yield every cell of one model in study order, with what its prompt is made of."""
-    return (cell_at(design, place, model, prompt_format) for place in range(design.n_cells))
+    return (cell_at(design, place, model, prompt_format) for place in range(design.n_prompts))
 
 
 def cells(
     design: ProbeDesign, model: str, prompt_format: PromptFormat
-) -> Iterator[tuple[Cell, Prompt, tuple[TargetWord, ...]]]:
+) -> Iterator[tuple[PromptCell, Prompt, tuple[TargetWord, ...]]]:
     """Yield every cell of one model in study order, with its prompt and target words."""
     for cell, template, debiasing, item in product(design, model, prompt_format):
         prompt = build_prompt(design, template, item, debiasing, cell.context, prompt_format)
@@ -102,7 +102,7 @@ def build_prompt(
 
 
 def cell_key(
-    cell: Cell,
+    cell: PromptCell,
     prompt: Prompt,
     target_words: tuple[TargetWord, ...],
     fingerprint: str,

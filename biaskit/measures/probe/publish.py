@@ -13,7 +13,7 @@ from biaskit.measurement import words
 from biaskit.measures.probe.design import read
 from biaskit.measures.probe.prompts import CELL
 from biaskit.measures.probe.requests import places_of
-from biaskit.records import Cell
+from biaskit.records import PromptCell
 from biaskit.report.findings.sentence import OPENINGS
 from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
@@ -48,17 +48,17 @@ def card(part: Part) -> CardTable:
 
 
 def samples(run: StoredRun) -> Iterator[tuple[str, str, list[Row], Row]]:
-    """Yield every answered cell: its model, bias type, stored rows, and row of probe_cells.csv."""
+    """Yield every answered cell: its model, bias type, stored rows, and row of probe_prompts.csv."""
     place, place_of_row = attrgetter("model", *CELL), itemgetter("model", *CELL)
     rows: dict[tuple[Any, ...], list[Row]] = {}
     for cell, row in answered_cells(run):
         rows.setdefault(place(cell), []).append(row)
-    for of_cell in run.tables.get("probe_cells", ()):
+    for of_cell in run.tables.get("probe_prompts", ()):
         if stored := rows.get(place_of_row(of_cell)):
             yield of_cell["model"], of_cell["bias_type"], stored, of_cell
 
 
-def answered_cells(run: StoredRun) -> Iterator[tuple[Cell, dict[str, Any]]]:
+def answered_cells(run: StoredRun) -> Iterator[tuple[PromptCell, dict[str, Any]]]:
     """Yield (cell, row) for every stored row of a run's own question, in the order of the rows.
 
     Models have their names of the collection. A row that two labels of one model share comes twice, a drawn

@@ -10,7 +10,7 @@ from typing import Any
 from biaskit.common.sequences import Computed
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
-from biaskit.records import Cell, Prompt, PromptFormat, ScoreRequest
+from biaskit.records import Prompt, PromptCell, PromptFormat, ScoreRequest
 from biaskit.runs.shards import WHOLE, Shard
 
 _of_cell, _of_row = attrgetter(*CELL), itemgetter(*CELL)
@@ -31,8 +31,8 @@ class PlannedCells:
         self._design, self._label, self._format = design, label, prompt_format
         self.model_key = model_key(fingerprint, design.study, estimator)
         self._fingerprint, self._estimator = fingerprint, estimator
-        self._own = shard.places(design.n_cells)
-        self.cells: Computed[Cell] = Computed(len(self._own), lambda place: self._at(place)[0])
+        self._own = shard.places(design.n_prompts)
+        self.cells: Computed[PromptCell] = Computed(len(self._own), lambda place: self._at(place)[0])
         self.prompts: Computed[Prompt] = Computed(len(self._own), self._prompt)
         self.requests: Computed[ScoreRequest] = Computed(len(self._own), self._request)
 
@@ -61,9 +61,9 @@ class PlannedCells:
 
 def places_of(
     manifest: Mapping[str, Any], design: ProbeDesign
-) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
+) -> tuple[list[PromptCell], Callable[[Mapping[str, Any]], Sequence[int]]]:
     """Every cell of every model, and the places that a row answers: several where labels share a model."""
-    cells: list[Cell] = []
+    cells: list[PromptCell] = []
     places: dict[tuple[object, ...], list[int]] = {}
     for label, entry in manifest["models"].items():
         shared = model_key(entry["fingerprint"], design.study, entry["estimator"])

@@ -39,7 +39,7 @@ PRICED = ("--price", "1000,2000")
 LOST = [kind for kind in AFTER_GENERATION if kind not in SLOW]
 """Faults that lose an answer which was generated and is billed."""
 CELLS = ("--bias-type", "implicit", "--jobs", "1-20", "--templates", "1-10", "--estimator", "top-k")
-N_CELLS = 200
+N_PROMPTS = 200
 FEW = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 
 
@@ -80,7 +80,7 @@ def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit:
         assert said.code == 3
         assert f"--max-cost {cap:g} USD" in said.err
         assert "Raise --max-cost" in said.err
-        assert 20 < len(said.rows) < N_CELLS
+        assert 20 < len(said.rows) < N_PROMPTS
         assert (said.folder / "tables" / "probe_groups.csv").exists()
         usage = said.usage
         assert cost(server) <= usage["cost"] + usage["cost_unsure"] + 1e-6
@@ -113,7 +113,7 @@ def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> No
         assert cost(server) <= 12
         last = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "90", "--yes")
         assert last.code == 0
-        assert N_CELLS == len(last.rows) == len({row["key"] for row in last.rows})
+        assert N_PROMPTS == len(last.rows) == len({row["key"] for row in last.rows})
         assert kept == (last.folder / "probe.jsonl").read_bytes()[: len(kept)]
         assert last.usage["cost"] == pytest.approx(cost(server), abs=1e-6)
         assert last.usage["calls"] == server.number

@@ -213,7 +213,7 @@ def test_a_key_that_expires_in_mid_run_keeps_the_rows(cli: Cli) -> None:
     assert [] == said.leaks()
     assert "401: Incorrect API key provided: [key]." in said.err
     assert 2 < n_rows(said) < 10
-    assert "run/tables/probe_cells.csv" in said.files
+    assert "run/tables/probe_prompts.csv" in said.files
 
 
 @pytest.mark.slow
@@ -329,7 +329,7 @@ def test_login_and_query_of_a_base_url_reach_the_server_alone(cli: Cli) -> None:
         said.out,
         said.err,
         said.files["run/manifest.json"],
-        said.files["run/tables/probe_cells.csv"],
+        said.files["run/tables/probe_prompts.csv"],
     ):
         assert f"api:toy@{server.url}" in text
         assert "user:" not in text

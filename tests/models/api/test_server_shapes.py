@@ -21,7 +21,7 @@ from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
-from biaskit.records import Cell, Draw, Failed, Scored, TargetWord
+from biaskit.records import Draw, Failed, PromptCell, Scored, TargetWord
 
 # --- texts ---------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ def test_a_blocked_answer_has_no_list_and_is_not_asked_again() -> None:
 # --- two tokens of one text ----------------------------------------------------------------------------
 
 GROUPS = ("male", "female", "diverse")
-CELL = Cell("toy", "implicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
+CELL = PromptCell("toy", "implicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 WORLD = [(" woman", 0.2), (" man", 0.15), (" woman", 0.1), (" He", 0.05), (" I", 0.05), (" Fem", 0.04)]
 """The most probable tokens after every prompt; what is left has 0.41, " Fem" begins " Female"."""
 

@@ -47,7 +47,7 @@ class MentionsWork(Work[None]):
         self.n_due, n = len(pending.requests), len(self.requests)
         self.batches = self.model.plan_draws(pending.requests).batches if pending.requests else ()
         return ModelPlan(
-            run=session.run, label=self.label, prompt_format=self.prompt_format, n_cells=n,
+            run=session.run, label=self.label, prompt_format=self.prompt_format, n_units=n,
             n_stored=n - pending.n_before,
             n_batches=len(self.batches), prompt_tokens=0, seconds=0.0, unit="texts",
             n_taken=pending.n_before - self.n_due, taken_from=pending.sources,
