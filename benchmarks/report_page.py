@@ -2,10 +2,9 @@
 
     python benchmarks/report_page.py [--models 10] [--keep FOLDER]
 
-Scripted models with different numbers answer both engines over GAS(P)'s 63 occupations, with sentences of
-the recorded corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
-process of its own.
-Seconds are of this machine and this hour. Nothing here is a test: nothing is asserted.
+Scripted models with different numbers answer both measurements over GAS(P)'s 63 occupations, with sentences
+of the recorded corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
+process of its own. Seconds are of this machine and this hour. Nothing here is a test: nothing is asserted.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def measure(folder: Path, n_models: int) -> None:
         make_personas_run(folder / "personas", n_models, quick=True)
     seconds = sorted(report(folder) for _ in range(3))
     page = folder / "page.html"
-    print(f"{n_models} models, 63 occupations, both engines")
+    print(f"{n_models} models, 63 occupations, both measurements")
     print(f"size: {page.stat().st_size / 1e6:.2f} MB")
     span = f"{median(seconds):.1f} s ({seconds[0]:.1f} to {seconds[-1]:.1f})"
     print(f"biaskit report, with figures and LaTeX: {span}")

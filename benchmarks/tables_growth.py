@@ -3,9 +3,10 @@
     python benchmarks/tables_growth.py [--compare 2,20,100] [--page 1,4,16] [--texts 500,2000,8000]
 
 Compare: as many scripted models on GAS(P)'s 63 occupations, each pair of them with its tests. Page: `biaskit
-report` of as many models in both engines on eight occupations. Texts: `biaskit personas` of a scripted model
-that answers at once, analysis with one seed and no clusters. Each line is a process of its own, since a peak
-of memory never comes down; runs are made in others, since a command's peak begins at the size of its parent.
+report` of as many models in both kind_names on eight occupations. Texts: `biaskit personas` of a scripted
+model that answers at once, analysis with one seed and no clusters. Each line is a process of its own, since a
+peak of memory never comes down; runs are made in others, since a command's peak begins at the size of its
+parent.
 Nothing here is a test: nothing is asserted.
 """
 

@@ -64,7 +64,7 @@ CLAIMS = {"groups": "difference", "models": "apart", "help": "instructed"}
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of world: what both engines meet, which truths are made, how many pages (None: as asked).
+    """One kind of world: what both measurements meet, which truths are made, how many pages (None: as asked).
 
     `between`: what differs where something does.
     """
@@ -158,13 +158,13 @@ KINDS: Mapping[str, Kind] = {
     "texts, women's without a gender": Kind(texts=TextKind(missing=0.3), truths=("null",)),
     "texts, women refused": Kind(texts=TextKind(refused=0.5), truths=("null",)),
     "texts, three models": Kind(texts=TextKind(models=3), truths=("null",)),
-    "both engines": Kind(
+    "both measurements": Kind(
         ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",)
     ),
-    "both engines, workforce": _both("workforce"),
-    "both engines, told apart": _both("told"),
+    "both measurements, workforce": _both("workforce"),
+    "both measurements, told apart": _both("told"),
 }
-ENGINES = ("exact", "mixed", "top-k", "sampling", "texts", "both")
+KIND_NAMES = ("exact", "mixed", "top-k", "sampling", "texts", "both")
 
 
 # --- one page ------------------------------------------------------------------------------------------
@@ -203,14 +203,16 @@ def content_of(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) 
 
 def make_runs(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -> Iterator[Path]:
     """The runs of a world, under `folder`."""
-    for world, engine, ask in ((probe, "probe", bk.probe), (texts, "personas", bk.personas)):
+    for world, kind_name, ask in ((probe, "probe", bk.probe), (texts, "personas", bk.personas)):
         if world is None:
             continue
-        lists = folder / f"{engine}-lists"
+        lists = folder / f"{kind_name}-lists"
         lists.mkdir()
         models = [f"{label}=scripted:{label}" for label in labels(world.kind.models)]
         with opened(probe, texts):
-            yield ask(*models, study=str(world.write(lists)), out=folder / engine, watcher=bk.Silent()).path
+            yield ask(
+                *models, study=str(world.write(lists)), out=folder / kind_name, watcher=bk.Silent()
+            ).path
 
 
 def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]:
@@ -279,7 +281,7 @@ def is_true(finding: Finding, kind: Kind) -> bool:
 
 def longer_lists(content: Content) -> list[list[int]]:
     """How many lists of words are longer than their null, of how many, in each part with texts."""
-    parts = [part for part in content.parts if part.engine == "personas"]
+    parts = [part for part in content.parts if part.measurement == "personas"]
     lists = [defined(lists_of(part), *BEYOND) for part in parts]
     return [[sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in own), len(own)] for own in lists]
 
@@ -297,7 +299,7 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
         for model, label in enumerate(labels(kind.models))
         for group in (FEMALE, MALE)
     }
-    for part in (part for part in content.parts if part.engine == "probe"):
+    for part in (part for part in content.parts if part.measurement == "probe"):
         for row in where(part.tables["probe_groups"], gender="female", debiasing_id=0):
             yield _interval("share", row, share[row["model"], row["job_group"]], "share")
         tests = where(part.tables["tests"], kind="crossed", debiasing_a="0")
@@ -319,7 +321,7 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
 def intervals_of_texts(content: Content, world: TextWorld) -> Iterator[list[Any]]:
     """The same of the share of women in texts against labour statistics."""
     truth = float((world.shares - world.workforce).mean())
-    for part in (part for part in content.parts if part.engine == "personas"):
+    for part in (part for part in content.parts if part.measurement == "personas"):
         for row in where(part.tables["tests"], kind="paired", quantity="represented_share"):
             if contrast_of(row) == "workforce" and row["gender"] == "female":
                 yield _interval("workforce", row, truth)
@@ -379,7 +381,7 @@ def _settle() -> None:
     Else statsmodels, which collects garbage at each call of Holm, takes most of a page's time.
     """
     provenance.version = functools.cache(provenance.version)  # type: ignore[attr-defined]
-    page("both engines", "null", 0)
+    page("both measurements", "null", 0)
     gc.collect()
     gc.freeze()
 
@@ -465,10 +467,10 @@ def report(lines: Sequence[Json]) -> str:
     for name in KINDS:
         if own := [line for line in lines if line["kind"] == name]:
             rows.append((name, own))
-    for engine in ENGINES:
-        own = [line for line in lines if line["kind"].startswith(engine)]
+    for kind_name in KIND_NAMES:
+        own = [line for line in lines if line["kind"].startswith(kind_name)]
         if own:
-            rows.append((f"all: {engine}", own))
+            rows.append((f"all: {kind_name}", own))
     rows.append(("all", lines))
     heads = list(summary(lines))
     text = [f"| world | {' | '.join(heads)} |", f"|{'---|' * (len(heads) + 1)}"]

@@ -42,8 +42,8 @@ def _values(study: type[BaseModel], name: str) -> str:
 def keys() -> str:
     """Name the shipped studies, and describe every key of a study: default, values, meaning."""
     shipped = [(name, read_study_file(name)) for name in study_names()]
-    studies = ((f"`{name}`", study.get("engine", "probe"), study["summary"]) for name, study in shipped)
-    text = KEYS + _table(("study", "engine", "what it is"), studies)
+    studies = ((f"`{name}`", study.get("measurement", "probe"), study["summary"]) for name, study in shipped)
+    text = KEYS + _table(("study", "measurement", "what it is"), studies)
     for kind in measurements():
         rows = (
             (

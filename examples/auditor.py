@@ -1,6 +1,6 @@
 """An audit on one page: what a model does with women and men, or what texts that you have do with them.
 
-    python examples/auditor.py [MODEL]       both engines on a model, or on a model behind an API
+    python examples/auditor.py [MODEL]       both measurements on a model, or on a model behind an API
     python examples/auditor.py TEXTS.csv     texts of your own: columns text, gender, occupation
 
 Without an argument a scripted model answers, so that this runs anywhere in seconds. The page is one file that

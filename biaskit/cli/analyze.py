@@ -96,7 +96,7 @@ def command(
                 raise UsageError("Give RUN or --texts, not both.")
             if labels or gold is not None:
                 raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
-            # A stored run may be of the other engine, which needs nothing of this one.
+            # A stored run may be of the other measurement, which needs nothing of this one.
             from biaskit.measures.personas.own_texts import analyze_texts
 
             keys = read_study_file(study) if study else {}

@@ -81,7 +81,7 @@ def command(
 def _part(part: Part) -> dict[str, Any]:
     """Those of the runs' own tables that the text shows."""
     return {
-        "engine": part.engine,
+        "measurement": part.measurement,
         "study": part.study,
         "runs": list(part.runs),
         "models": [asdict(model) for model in part.models],

@@ -40,8 +40,8 @@ from biaskit.workflow.export import FORMATS, export
 def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
     """Convert stored runs for other tools: logs, tasks, model cards.
 
-    Several runs, of either engine, go into one export. Without RUN, the newest run in this folder is used. No
-    model is loaded.
+    Several runs, of any measurement, go into one export. Without RUN, the newest run in this folder is used.
+    No model is loaded.
     """
     paths = named_or_newest(runs)
     options = {name: value for name, value in chosen.items() if value is not None}

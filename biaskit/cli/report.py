@@ -34,7 +34,7 @@ from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 def command(runs: tuple[str, ...], open_it: bool, no_texts: bool, output_format: str, **chosen: Any) -> None:
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
-    Several runs, of either engine, can share one page. Without RUN, the newest run in this folder is used.
+    Several runs, of any measurement, can share one page. Without RUN, the newest run in this folder is used.
     No model is loaded, and the page makes no network requests. Keys: report.pdf, reference.
     """
     from biaskit.report.render.headline import headline

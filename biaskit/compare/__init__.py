@@ -1,1 +1,1 @@
-"""Hold models and engines against each other, from stored tables alone (methods/comparisons#both-engines)."""
+"""Hold models and measurements against each other, by stored tables (methods/comparisons#both-kinds)."""

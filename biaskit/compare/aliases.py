@@ -1,4 +1,4 @@
-"""Which names of the two engines mean one occupation (methods/comparisons#joining-engines)."""
+"""Which names of the two measurements mean one occupation (methods/comparisons#joining-kinds)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALIASES = Inputs(CorpusError, most=64 * 2**20)
 
 
 def key_of(name: str, aliases: Mapping[str, str]) -> str:
-    """Key of an occupation's name, under which the engines are joined: lower case, aliases replaced."""
+    """Key of an occupation's name, under which the measurements are joined: lower case, aliases replaced."""
     plain = " ".join(name.lower().split())
     return aliases.get(plain, plain)
 

@@ -18,7 +18,7 @@ from biaskit.tables.query import Row, contrast_of, grouped, in_main_context, und
 from biaskit.tables.schema import SCHEMAS, Column
 
 Pair = tuple[str, str, str]
-"""(engine, later, earlier): two models to be compared."""
+"""(measurement, later, earlier): two models to be compared."""
 Coverage = Mapping[tuple[str, str], float | None]
 """(model, bias type) → probability on the target words; None where unknown."""
 SHOWN = 5
@@ -119,14 +119,14 @@ def coverage_of_parts(parts: Iterable[Part]) -> Coverage:
     """Read coverage from the tables of shares that have it."""
     rows: list[Row] = []
     for part in parts:
-        rows += part.tables.get(_table_with_coverage(part.engine), ())
+        rows += part.tables.get(_table_with_coverage(part.measurement), ())
     return coverage_in(rows)
 
 
 @cache
-def _table_with_coverage(engine: str) -> str:
+def _table_with_coverage(kind_name: str) -> str:
     """Find the table of shares that says how much probability the target words have; "" without one."""
-    table = measurement(engine).published[0] if engine in KINDS else ""
+    table = measurement(kind_name).published[0] if kind_name in KINDS else ""
     return table if table and Column("coverage", "number") in SCHEMAS[table].parts else ""
 
 
@@ -194,8 +194,8 @@ def _selects(require: Require, row: Row) -> bool:
 def _not_compared(require: Require, selected: Sequence[Row], pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Models, or pairs of them, that the requirement speaks of and that have no row."""
     if require.contrast == "models":
-        done = {(row["engine"], frozenset((row["model_a"], row["model_b"]))) for row in selected}
-        due = [pair for pair in pairs if require.engine in (None, pair[0])]
+        done = {(row["measurement"], frozenset((row["model_a"], row["model_b"]))) for row in selected}
+        due = [pair for pair in pairs if require.measurement in (None, pair[0])]
         if require.models:
             due = [pair for pair in due if set(require.models).issuperset(pair[1:])]
         missing = [f"{a} and {b} ({e})" for e, a, b in due if (e, frozenset((a, b))) not in done]
@@ -240,7 +240,7 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
 
 def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
     """Yield the models of a row with their least coverage, None if unknown; of other kinds none."""
-    if not _table_with_coverage(str(row["engine"])):
+    if not _table_with_coverage(str(row["measurement"])):
         return
     known = {model for model, _ in coverage}
     for label in dict.fromkeys((row["model_a"], row["model_b"])):

@@ -32,7 +32,7 @@ class ComparisonTables:
 
     rows: dict[str, list[TestRow]] = field(default_factory=lambda: defaultdict(list))  # by table
     notes: list[str] = field(default_factory=list)
-    pairs: list[tuple[str, str, str]] = field(default_factory=list)  # engine, later, earlier
+    pairs: list[tuple[str, str, str]] = field(default_factory=list)  # measurement, later, earlier
 
     @property
     def tests(self) -> list[TestRow]:
@@ -52,7 +52,7 @@ class Comparison:
 
     def runs(self, kind: str) -> list[StoredRun]:
         """List the runs of a kind in the order they were named."""
-        return [run for run in self.collection.runs if run.engine == kind]
+        return [run for run in self.collection.runs if run.measurement == kind]
 
     def models(self, runs: Sequence[StoredRun]) -> list[Model]:
         """List the models of runs in the order of the runs and of their manifests."""

@@ -39,7 +39,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
         listed = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models_of.items())
         yield (
             f"Estimators differ between the models ({listed}): they may explain part of a difference."
-            + _asked_alike(runs[0].engine, models_of, models)
+            + _asked_alike(runs[0].measurement, models_of, models)
         )
     # Who answered for an API, and when: a name is no fingerprint.
     answered = []

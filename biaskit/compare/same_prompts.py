@@ -35,7 +35,7 @@ class PromptTexts:
         return self._templates[place]
 
     def prompt(self, template: str, prompt_format: str, *, with_gender: bool) -> object:
-        """A prompt of the generation engine in a format; `with_gender`: also its text for a named gender."""
+        """A prompt of personas in a format; `with_gender`: also its text for a named gender."""
         texts = self._entries.get(f"{template}, {prompt_format}", self._entries.get(f"template {template}"))
         if isinstance(texts, Sequence) and not isinstance(texts, str) and texts:
             return list(texts) if with_gender else texts[0]

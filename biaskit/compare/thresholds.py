@@ -16,7 +16,7 @@ from biaskit.tables.quantities import QUANTITIES
 
 _ROLES = [role for spec in specs().values() for role in spec.get("roles", ())]
 CONTRASTS = tuple(dict.fromkeys(role["contrast"] for role in _ROLES))
-WHERE = ("quantity", "engine", "gender", "bias_type", "context", "prompt_format", "group_a", "group_b")
+WHERE = ("quantity", "measurement", "gender", "bias_type", "context", "prompt_format", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
@@ -44,7 +44,7 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     min_coverage: float | None = Field(None, ge=0, le=1)  # of each model that was probed
     # Columns, with the value that a row must have.
     quantity: str | None = None
-    engine: str | None = None
+    measurement: str | None = None
     gender: str | None = None
     bias_type: str | None = None
     context: str | None = None

@@ -29,7 +29,7 @@ _PROMPTS = SourceLayout("prompts", "prompt", _Prompt, ("occupation_slot", "gende
 
 @dataclass(frozen=True, slots=True)
 class PersonaPrompt:
-    """One prompt of the generation engine in one format: without and with a gender in it."""
+    """One prompt of personas in one format: without and with a gender in it."""
 
     name: str
     prompt_format: str  # chat or completion

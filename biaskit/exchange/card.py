@@ -88,7 +88,7 @@ def _about(part: Part, model: Model) -> str:
 
 def _numbers(part: Part) -> Iterator[str]:
     """Yield the lines of a small table of one kind."""
-    kind = measurement(part.engine)
+    kind = measurement(part.measurement)
     table = kind.card(part)
     for shown in [table] if table else map(_of_headline, kind.headline(part)):
         yield from ("", f"### {shown.title}", "")

@@ -49,7 +49,7 @@ def as_hub(source: Source) -> ExportFiles:
             entries.append(entry)
         content = hub.eval_result_entries_to_yaml(entries)
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
-        files[f"{slug(run.engine)}-{slug(model.label)}.yaml"] = text.encode("utf-8")
+        files[f"{slug(run.measurement)}-{slug(model.label)}.yaml"] = text.encode("utf-8")
     if url is None:
         notes.append("No entry has a source: --url names the page that shows these numbers")
     notes.append("Each file goes into the folder .eval_results of its model's repository")
@@ -60,7 +60,7 @@ def _notes(run: StoredRun, model: Model, result: Result) -> str:
     ends = "no interval"
     if result.interval:
         low, high = result.interval
-        ends = f"95 % interval {low:.4f} to {high:.4f} over {measurement(run.engine).over}"
+        ends = f"95 % interval {low:.4f} to {high:.4f} over {measurement(run.measurement).over}"
     parts = [f"share of {result.named.gender}, a fraction", ends]
     for name, value in result.beside.items():
         parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")

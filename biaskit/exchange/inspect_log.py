@@ -36,7 +36,7 @@ def as_inspect(source: Source) -> ExportFiles:
     files: dict[str, bytes] = {}
     for run in source.collection.runs:
         logs: dict[tuple[str, str], list[Sample]] = {}
-        for label, kind, rows, table_row in measurement(run.engine).samples(run):
+        for label, kind, rows, table_row in measurement(run.measurement).samples(run):
             logs.setdefault((label, kind), []).append((rows, table_row))
         for (label, kind), samples in logs.items():
             name = f"{slug(str(run.manifest['study']))}-{slug(label)}-{kind}.eval"
@@ -123,7 +123,7 @@ def _answers(row: Row) -> Iterator[tuple[str, str | None]]:
 
 def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[dict[str, Any]]:
     """Yield a score for each group: the published means, with their intervals."""
-    table, share = measurement(run.engine).published
+    table, share = measurement(run.measurement).published
     rows_of: dict[str, list[Row]] = {} if "gender" in SCHEMAS[table].keys else {"women": []}
     for row in where(run.tables.get(table, ()), model=label):
         if row.get("bias_type", kind) == kind:

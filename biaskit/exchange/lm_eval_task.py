@@ -106,7 +106,7 @@ def as_lm_eval(source: Source) -> ExportFiles:
 
 def _asked(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
     """Ask the kind of a run for its tasks. Raises `UsageError` where it has none."""
-    kind = measurement(run.engine)
+    kind = measurement(run.measurement)
     if kind.file("lm_eval") is None:
         able = " or ".join(f"biaskit {other.name}" for other in measurements() if other.file("lm_eval"))
         what = f"{run.path} is a run of {kind.unit}s"

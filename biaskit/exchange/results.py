@@ -51,7 +51,7 @@ def results_of(source: Source) -> tuple[Published, list[str]]:
     notes = []
     for part in source.collection.parts:
         run_at = {str(run.path): run for run in source.collection.runs_of(part)}
-        kind = measurement(part.engine)
+        kind = measurement(part.measurement)
         table, share = kind.published
         for model in part.models:
             run = run_at[model.run]

@@ -118,7 +118,7 @@ def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
 
 @contextmanager
 def naming(request: ScoreRequest | DrawRequest) -> Iterator[None]:
-    """Store the request's key on any error raised inside, so that the engine can name template and job."""
+    """Store the request's key on any error raised inside, so that template and job can be named."""
     try:
         yield
     except BiaskitError as error:

@@ -151,7 +151,7 @@ class SampledScorer:
         try:
             planned = self._generator.plan_draws(draws)
         except ModelError as error:
-            # The engine knows cells, not draws.
+            # The measurement knows cells, not draws.
             error.request_key = cell_of.get(error.request_key, "")
             raise
         # Earlier plans stay: a cell's later rounds are planned while other cells are still asked.

@@ -20,7 +20,7 @@ from biaskit.tables.query import Tables
 class PromptShown:
     """A prompt exactly as a model got it."""
 
-    engine: str
+    measurement: str
     study: str
     model: str
     kind: str  # the bias type, or the template
@@ -145,4 +145,4 @@ class Content:
 
 def parts_of(parts: Sequence[Part], name: str) -> list[Part]:
     """List the parts of a kind."""
-    return [part for part in parts if part.engine == name]
+    return [part for part in parts if part.measurement == name]

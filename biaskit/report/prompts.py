@@ -27,7 +27,7 @@ class PromptKinds:
 
     def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Pass rows on, keeping the first of each kind."""
-        shown = measurement(self._part.engine).prompts
+        shown = measurement(self._part.measurement).prompts
         for row in rows:
             label = self._names.get(str(row.get("model")))
             if shown and label is not None and isinstance(row.get("prompt"), str):
@@ -48,7 +48,7 @@ class PromptKinds:
             asked = str(row.get("bias_type") or f"template {row.get('template_id')}")
             named = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
             prompt_format, prompt = str(row.get("prompt_format") or ""), row["prompt"][:LONGEST_PROMPT]
-            place = (self._part.engine, self._part.study, named, asked, _what(row))
+            place = (self._part.measurement, self._part.study, named, asked, _what(row))
             yield PromptShown(*place, prompt_format, prompt, row.get("system") or None)
 
 

@@ -129,7 +129,7 @@ class RunResult(Printed):
     def document(self) -> Document:
         """Lay out what the command prints: the tables that are `printed`, notes and the signature."""
         shown = read_set(self.path)
-        tables = tables_of(read_manifest(self.path)["engine"], shown.rows())
+        tables = tables_of(read_manifest(self.path)["measurement"], shown.rows())
         return Document(tuple(tables), self.warnings, str(shown.analysis["signature"]))
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class RunResult(Printed):
             yield ", ".join(models) if len(models) <= SHOWN_MODELS else f"{len(models)} models"
             n = analysis.get("n_prompts", analysis.get("n_texts"))
             if n is not None:
-                yield count(n, measurement(manifest["engine"]).unit)
+                yield count(n, measurement(manifest["measurement"]).unit)
         if self.warnings:
             yield count(len(self.warnings), "warning")
             yield from ["weak evidence"] * any(": weak evidence, " in note for note in self.warnings)

@@ -71,7 +71,7 @@ def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
     if resolved.get("imported") or study["name"] not in study_names():
         return False
     shipped = load_study(study["name"]).model_dump(mode="json")
-    left_out = measurement(study["engine"]).study.analysis_keys | _SAME_QUESTION
+    left_out = measurement(study["measurement"]).study.analysis_keys | _SAME_QUESTION
     if any(study.get(key, ...) != shipped.get(key, ...) for key in {*study, *shipped} - left_out):
         return False
     try:
@@ -87,9 +87,9 @@ def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
     """
     study = resolved["study"]
     stated, name = tuple(study.get("papers", ())), str(study.get("name"))
-    if study.get("engine") not in KINDS:
+    if study.get("measurement") not in KINDS:
         return stated  # a comparison's: those of all its runs
-    methods = measurement(study["engine"]).study.method_papers(study)
+    methods = measurement(study["measurement"]).study.method_papers(study)
     used = [s.removeprefix(SHIPPED).partition("/")[0] for s in resolved["sources"] if s.startswith(SHIPPED)]
     used = [corpus for corpus in used if corpus != "target-words"]  # words of both papers of the probe
     if name.removesuffix(OWN_LISTS) in study_names():

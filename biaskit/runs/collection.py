@@ -34,7 +34,7 @@ class Model:
     tuning: str  # base | instruct | unknown
     where: str  # local | api | scripted | texts
     prompt_format: str  # "" for imported texts
-    estimator: str  # "exact", "top-k(k=20)", …; "" in the generation engine
+    estimator: str  # "exact", "top-k(k=20)", …; "" in personas
     run: str  # folder of its rows, as the user named it
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of the manifest
     answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
@@ -52,7 +52,7 @@ class Model:
 class Part:
     """One kind's study with the tables of every run that asked it; models are unique in it."""
 
-    engine: str
+    measurement: str
     study: str
     summary: str
     tables: Tables
@@ -86,9 +86,9 @@ class StoredRun:
     names: Mapping[str, str]  # label in the run's rows → label in the collection
 
     @property
-    def engine(self) -> str:
+    def measurement(self) -> str:
         """Which kind of measurement it is."""
-        return str(self.manifest["engine"])
+        return str(self.manifest["measurement"])
 
     @property
     def study(self) -> str:
@@ -103,14 +103,14 @@ class StoredRun:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Read its rows in the order in which they were stored; none where the file is gone."""
-        file = rows_file(self.path, self.engine)
+        file = rows_file(self.path, self.measurement)
         skip = bool(self.manifest["resolved"]["study"].get("skip_bad_lines", False))
         return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Runs in the order they were named, and their tables by engine and study."""
+    """Runs in the order they were named, and their tables by measurement and study."""
 
     runs: tuple[StoredRun, ...]
     parts: tuple[Part, ...]
@@ -123,15 +123,17 @@ class Collection:
 
     def runs_of(self, part: Part) -> tuple[StoredRun, ...]:
         """Find the runs whose tables a part holds."""
-        return tuple(run for run in self.runs if run.engine == part.engine and str(run.path) in part.runs)
+        return tuple(
+            run for run in self.runs if run.measurement == part.measurement and str(run.path) in part.runs
+        )
 
 
 def gather(paths: Sequence[Path]) -> Collection:
-    """Read the stored tables of runs of either engine; nothing is computed.
+    """Read the stored tables of runs of any measurement; nothing is computed.
 
-    A label that stands in two runs of one engine becomes `label (folder)`, so that two versions of a model
-    can be held against each other. Runs that asked one study become one part where their kind says so: every
-    run of texts is a part of its own, since its word vectors are (methods/srb#vector-models).
+    A label that stands in two runs of one measurement becomes `label (folder)`, so that two versions of a
+    model can be held against each other. Runs that asked one study become one part where their kind says so:
+    every run of texts is a part of its own, since its word vectors are (methods/srb#vector-models).
     """
     stored = [_read(path) for path in paths]
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
@@ -150,11 +152,11 @@ def gather(paths: Sequence[Path]) -> Collection:
 
 
 def _read(path: Path) -> StoredRun:
-    """Read a run of an engine. Raises `RunError` for another folder."""
+    """Read a run of a measurement. Raises `RunError` for another folder."""
     manifest = read_manifest(path)
-    if manifest["engine"] not in KINDS:
+    if manifest["measurement"] not in KINDS:
         raise RunError(
-            f"{path} is not a run of an engine ({manifest['engine']!r}): name the runs themselves."
+            f"{path} is not a run of a measurement ({manifest['measurement']!r}): name the runs themselves."
         )
     stored = read_set(path)
     tables = stored.rows()
@@ -165,14 +167,14 @@ def _read(path: Path) -> StoredRun:
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:
     """Map, for each run, its labels to those in the collection."""
-    counts = Counter((run.engine, label) for run in stored for label in run.manifest["models"])
+    counts = Counter((run.measurement, label) for run in stored for label in run.manifest["models"])
     folders = _folders([run.path for run in stored])
     names_of_runs = []
     for run, folder in zip(stored, folders, strict=True):
         names = {}
         for label in run.manifest["models"]:
-            new = label if counts[run.engine, label] == 1 else f"{label} ({folder})"
-            if new != label and (run.engine, new) in counts:
+            new = label if counts[run.measurement, label] == 1 else f"{label} ({folder})"
+            if new != label and (run.measurement, new) in counts:
                 raise UsageError(f"Two models would be called {new!r}: give one of them another label.")
             names[label] = new
         names_of_runs.append(names)
@@ -221,17 +223,17 @@ def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
             groups.append([run])
     folders = _folders([run.path for run in runs])
     folder_of = dict(zip((run.path for run in runs), folders, strict=True))
-    counts = Counter((group[0].engine, group[0].study) for group in groups)
+    counts = Counter((group[0].measurement, group[0].study) for group in groups)
     for group in groups:
         first = group[0]
-        alone = counts[first.engine, first.study] == 1
+        alone = counts[first.measurement, first.study] == 1
         yield _part(group, first.study if alone else f"{first.study} ({folder_of[first.path]})")
 
 
 def _one_part(run: StoredRun, other: StoredRun) -> bool:
     """Tell whether two runs asked one study of one kind, and the same in it."""
-    same = (run.engine, run.study) == (other.engine, other.study)
-    return same and measurement(run.engine).one_part(run, other)
+    same = (run.measurement, run.study) == (other.measurement, other.study)
+    return same and measurement(run.measurement).one_part(run, other)
 
 
 def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
@@ -258,7 +260,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         papers |= dict.fromkeys(papers_of(run.manifest["resolved"]))
         strict |= run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"}
     return Part(
-        engine=first.engine,
+        measurement=first.measurement,
         study=study,
         summary=summary_of(resolved),
         tables=tables,
@@ -271,7 +273,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         contrast=(str(contrast[0]), str(contrast[1])),
         floor=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
         strict=strict,
-        templates=_entries(group, measurement(first.engine).asked) or _entries(group, "templates"),
+        templates=_entries(group, measurement(first.measurement).asked) or _entries(group, "templates"),
         debiasing_prompts=_entries(group, "debiasing_prompts"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
         claims=together([claims_of(run.manifest["resolved"]) for run in group]),

@@ -1,4 +1,4 @@
-"""The course of one model's questions, the same for both engines: plan, take over, ask, store, count.
+"""The course of one model's questions, the same for both measurements: plan, take over, ask, store, count.
 
 A request is *planned* by a study, *stored* once its row is in the file, and *pending* while it is planned
 and not stored. One that got no answer in this start has *failed*; for the next start it is pending.
@@ -45,9 +45,9 @@ class Pending:
 
 
 class Work(ABC, Generic[V]):
-    """One model's questions, as an engine knows them."""
+    """One model's questions, as a measurement knows them."""
 
-    engine: ClassVar[str]  # whose row file they are stored in
+    measurement: ClassVar[str]  # whose row file they are stored in
     # Beside a model's main questions: nothing is taken over, no batch size kept.
     extra: ClassVar[bool] = False
 
@@ -99,7 +99,7 @@ def ask_models(
 ) -> None:
     """Ask every model or show its plan; `work_of`, `entry_of`: from a label to questions, to its entry."""
     if session.dry_run:
-        stored.read(rows_file(session.run, study.engine), skip_bad=study.skip_bad_lines)
+        stored.read(rows_file(session.run, study.measurement), skip_bad=study.skip_bad_lines)
         for label, model in models.items():
             try:
                 plan_work(work_of(label), session)
@@ -108,7 +108,7 @@ def ask_models(
             finally:
                 model.close()
     elif models:
-        with session.writing(study.engine, study, stored) as writer:
+        with session.writing(study.measurement, study, stored) as writer:
             for label, model in models.items():
                 with session.turn(model, entry_of(label), sign):
                     try:
@@ -214,7 +214,7 @@ def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -
     names = {model_of(by) for by in known} or {str((identity.found or {}).get("answered_by", ""))} - {""}
     watched = identity.where == "api" and not session.accept_model_change
     taken: dict[str, Path] = {}
-    for path, beside in rows_beside(session, work.engine, identity.fingerprint, work.stored.value_of):
+    for path, beside in rows_beside(session, work.measurement, identity.fingerprint, work.stored.value_of):
         others: set[str] = set()
         while answered := [
             request

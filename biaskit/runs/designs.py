@@ -59,7 +59,7 @@ def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
 
 def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
     """Read the stored study; `overrides` may set analysis keys only. Raises `StudyError`."""
-    analysis_keys = measurement(resolved["study"]["engine"]).study.analysis_keys
+    analysis_keys = measurement(resolved["study"]["measurement"]).study.analysis_keys
     for dotted in overrides or {}:
         top = dotted.split(".")[0]
         if top not in analysis_keys:
@@ -73,7 +73,7 @@ def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None)
 def design_digest(content: Mapping[str, Any]) -> str:
     """Digest what was asked, leaving out where a list lies and how the answers are analysed."""
     study = content["study"]
-    kind = measurement(study["engine"]).study
+    kind = measurement(study["measurement"]).study
     left_out = kind.analysis_keys | _IN_FULL | _GROWING
     question = {
         name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")
@@ -92,8 +92,8 @@ def sign_design(
 ) -> str:
     """Write the line that stands under every table: each choice that changes one of its numbers.
 
-    `design` is the digest of what was asked, `shown` what the engine always states; every analysis key that
-    is not at its default is stated too.
+    `design` is the digest of what was asked, `shown` what the measurement always states; every analysis key
+    that is not at its default is stated too.
     """
     choices = stated_choices(study)
     named, callables, unsaved, formats = [], [], [], set()
@@ -113,5 +113,5 @@ def sign_design(
         "prompt_format": ",".join(sorted(formats)),
     }
     stated["thinking"] = "" if study.thinking == "auto" else study.thinking
-    # The engine's own wording of a key stands in the place of that of the plain value.
+    # The measurement's own wording of a key stands in the place of that of the plain value.
     return signature({**stated, **shown, **choices, **shown, "question": design[:12]})

@@ -91,7 +91,7 @@ class Answerers:
             yield row
 
     def add_answers(self, row: Mapping[str, Any]) -> None:
-        """Count the answers in a row of either engine that was believed; one of probabilities has none."""
+        """Count the answers in a row of any measurement that was believed; one of probabilities has none."""
         drawn = row.get("answers", [(row["text"], row["finish_reason"])] if "text" in row else [])
         raw = row.get("raw")
         for (text, finish), said in zip(drawn, raw if isinstance(raw, list) else repeat(raw), strict=False):

@@ -19,7 +19,7 @@ from biaskit.records import DebiasingPrompt, Item, ModelIdentity, PromptFormat, 
 RUN_FORMAT = 1
 
 COMPARISON = "compare"
-"""The engine that a comparison's manifest names: a folder with tables of several runs and no rows."""
+"""The measurement that a comparison's manifest names: a folder with tables of several runs and no rows."""
 
 MANIFEST = "manifest.json"
 
@@ -64,7 +64,7 @@ class ModelEntry(_Table):
 
 class _Study(_Table):
     name: str
-    engine: str
+    measurement: str
     models: dict[str, str] = {}
 
 
@@ -105,7 +105,7 @@ class Manifest(_Table, Generic[R]):
     """manifest.json."""
 
     format: Literal[1]
-    engine: str
+    measurement: str
     study: str
     question: dict[str, JsonValue]
     resolved: R
@@ -127,7 +127,7 @@ class _Comparison(Manifest[_Runs]):
 def is_comparison(path: Path) -> bool:
     """Tell whether a folder holds what `compare` wrote; an unreadable manifest is no comparison's."""
     try:
-        return bool(read_manifest(path)["engine"] == COMPARISON)
+        return bool(read_manifest(path)["measurement"] == COMPARISON)
     except RunError:
         return False
 
@@ -138,7 +138,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     content = _FILE.content(file)
     try:
         manifest: dict[str, Any] = json.loads(content)
-        _format_of(manifest["engine"]).model_validate_json(content, strict=True)
+        _format_of(manifest["measurement"]).model_validate_json(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(key) for key in first["loc"])
@@ -151,19 +151,21 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 def kind_of(run: Path) -> Measurement:
     """Find the kind of a run. Raises `RunError` for a comparison, and for a kind unknown here."""
-    engine = read_manifest(run)["engine"]
-    if engine == COMPARISON:
+    kind_name = read_manifest(run)["measurement"]
+    if kind_name == COMPARISON:
         raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
-    if engine not in KINDS:
-        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
-    return measurement(engine)
+    if kind_name not in KINDS:
+        raise RunError(
+            f"{run} is a run of the measurement {kind_name!r}, unknown to this version of biaskit."
+        )
+    return measurement(kind_name)
 
 
-def _format_of(engine: str) -> type[BaseModel]:
+def _format_of(kind_name: str) -> type[BaseModel]:
     """Find the form of a kind's manifest; one of a kind that is not known here stays readable."""
-    if engine == COMPARISON:
+    if kind_name == COMPARISON:
         return _Comparison
-    stored: Any = measurement(engine).stored if engine in KINDS else dict[str, JsonValue]
+    stored: Any = measurement(kind_name).stored if kind_name in KINDS else dict[str, JsonValue]
     form: type[BaseModel] = Manifest[stored]
     return form
 
@@ -204,7 +206,7 @@ def model_entry(identity: ModelIdentity, prompt_format: PromptFormat) -> dict[st
 
 
 def new_manifest(
-    engine: str,
+    kind_name: str,
     study: str,
     question: Mapping[str, Any],
     resolved: Mapping[str, Any],
@@ -212,7 +214,13 @@ def new_manifest(
     command: str,
 ) -> dict[str, Any]:
     """Make a manifest; its signature is still empty."""
-    asked = {"engine": engine, "study": study, "question": question, "resolved": resolved, "models": models}
+    asked = {
+        "measurement": kind_name,
+        "study": study,
+        "question": question,
+        "resolved": resolved,
+        "models": models,
+    }
     return {"format": RUN_FORMAT, **asked, "versions": versions(), "command": command, "signature": ""}
 
 

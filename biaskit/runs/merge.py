@@ -31,7 +31,7 @@ def merge(
     """
     kinds = {kind_of(run) for run in runs}
     if len(kinds) > 1:
-        raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
+        raise RunError("Runs of two measurements are not merged: `biaskit compare` puts them side by side.")
     [kind] = kinds
     manifests = [read_manifest(run) for run in runs]
     if any(manifest["resolved"].get("imported") for manifest in manifests):
@@ -81,7 +81,7 @@ def store_rows(
     """Store rows that are at hand as a run, or add them to the run of the same question that is there."""
     check_run_folder(run)
     _check_question(run, manifest)  # before the rows are opened, which cuts off their unfinished end
-    with RowWriter(run, manifest["engine"], lock=lock, skip_bad=skip_bad) as writer:
+    with RowWriter(run, manifest["measurement"], lock=lock, skip_bad=skip_bad) as writer:
         _check_question(run, manifest)  # again, now that nobody else writes
         write_manifest(run, manifest)
         writer.append_all(rows)
@@ -91,8 +91,8 @@ def _check_question(run: Path, manifest: Mapping[str, Any]) -> None:
     if not (run / MANIFEST).exists():
         return
     stored = read_manifest(run)
-    if stored["engine"] != manifest["engine"]:
-        raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
+    if stored["measurement"] != manifest["measurement"]:
+        raise RunError(f"{run} is a run of the measurement {stored['measurement']!r}. Choose another --out.")
     merge_compatible(run, stored["question"], manifest["question"])
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rows_beside(
-    session: Session[Any], engine: str, fingerprint: str, value_of: Callable[[Mapping[str, Any]], Any]
+    session: Session[Any], kind_name: str, fingerprint: str, value_of: Callable[[Mapping[str, Any]], Any]
 ) -> Iterator[tuple[Path, StoredRows[Any]]]:
     """Yield the runs beside this one that asked this model, newest first, each read once in a start.
 
@@ -29,15 +29,15 @@ def rows_beside(
         if path.resolve() == this_run:
             continue
         try:
-            if not rows_file(path, engine).is_file():
+            if not rows_file(path, kind_name).is_file():
                 continue
             manifest = read_manifest(path)
             asked = not manifest["resolved"].get("imported") and not manifest.get("recorded")
-            models = manifest["models"].values() if manifest["engine"] == engine and asked else ()
+            models = manifest["models"].values() if manifest["measurement"] == kind_name and asked else ()
             if any(entry["fingerprint"] == fingerprint for entry in models):
                 if path not in session.beside:
                     rows: StoredRows[Any] = StoredRows(value_of, None)
-                    session.beside[path] = rows.read(rows_file(path, engine), skip_bad=True)
+                    session.beside[path] = rows.read(rows_file(path, kind_name), skip_bad=True)
                 yield path, session.beside[path]
         except BiaskitError as error:
             note = f"no answers are reused from {path}: {error}"
@@ -52,7 +52,7 @@ def copy_rows(taken: Mapping[str, Path], writer: RowWriter, label: str) -> None:
     """
     for path in dict.fromkeys(taken.values()):
         # Another process may be writing it: whole lines stay as they are, an unfinished last one is left out.
-        rows = read_rows(rows_file(path, writer.engine), skip_bad=True)
+        rows = read_rows(rows_file(path, writer.measurement), skip_bad=True)
         writer.append_all({**row, "model": label} for row in rows if taken.get(row["key"]) == path)
         if not {key for key, run in taken.items() if run == path} <= writer.keys:
             raise RunError(

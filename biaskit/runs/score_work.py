@@ -110,7 +110,7 @@ def score_models(
     """
     study = design.study
     scorers = session.begin(
-        study.engine,
+        study.measurement,
         study.name,
         question=design.question,
         resolved=lambda: design.describe() if resolved is None else resolved,

@@ -1,4 +1,4 @@
-"""One start of a run of either engine: models are opened, left out or stopped, and failures counted."""
+"""One start of a run of any measurement: models are opened, left out or stopped, and failures counted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Session(Generic[M]):
 
     def begin(
         self,
-        engine: str,
+        kind_name: str,
         study: str,
         *,
         question: Callable[[], Mapping[str, Any]],
@@ -85,7 +85,7 @@ class Session(Generic[M]):
         if self.dry_run and not (self.run / MANIFEST).exists():
             self.manifest = {"models": {}}
         else:
-            self.manifest = self._new_manifest(engine, study, question(), resolved())
+            self.manifest = self._new_manifest(kind_name, study, question(), resolved())
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
             entry = self.manifest["models"].get(label, NEW)
@@ -102,14 +102,16 @@ class Session(Generic[M]):
         return opened
 
     def _new_manifest(
-        self, engine: str, study: str, question: Mapping[str, Any], resolved: Mapping[str, Any]
+        self, kind_name: str, study: str, question: Mapping[str, Any], resolved: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Bring the stored manifest up to this question, or make one. Raises `RunError` for another."""
         run, models = self.run, dict[str, Any]()
         if (run / MANIFEST).exists():
             stored = read_manifest(run)
-            if stored["engine"] != engine:
-                raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
+            if stored["measurement"] != kind_name:
+                raise RunError(
+                    f"{run} is a run of the measurement {stored['measurement']!r}. Choose another --out."
+                )
             if (there := shard_of(stored)) != self.shard:
                 raise RunError(f"{run} is {there}, but this command runs {self.shard}. Choose another --out.")
             as_read = json.loads(json.dumps(question))  # so that both compare equal
@@ -117,7 +119,7 @@ class Session(Generic[M]):
             models = stored["models"]
         shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
         resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-        new = new_manifest(engine, study, dict(question), resolved, models, self.command)
+        new = new_manifest(kind_name, study, dict(question), resolved, models, self.command)
         return new if self.shard.whole else new | {"shard": [self.shard.number, self.shard.of]}
 
     def account(self, label: str) -> Account:
@@ -132,7 +134,7 @@ class Session(Generic[M]):
         self.watcher.note(f"{label} was skipped: {error}")
 
     @contextmanager
-    def writing(self, engine: str, study: Study, stored: StoredRows[Any]) -> Iterator[RowWriter]:
+    def writing(self, kind_name: str, study: Study, stored: StoredRows[Any]) -> Iterator[RowWriter]:
         """Open the run's rows to add to them; `stored` takes in those that are there.
 
         A declined plan, Ctrl-C before the first answer, or the only model's error leave the folder as it was,
@@ -144,7 +146,7 @@ class Session(Generic[M]):
         there = {path.name for path in self.run.iterdir()} if self.run.exists() else set()
         lock, skip_bad = study.lock, study.skip_bad_lines
         try:
-            with RowWriter(self.run, engine, lock=lock, skip_bad=skip_bad, stored=stored) as writer:
+            with RowWriter(self.run, kind_name, lock=lock, skip_bad=skip_bad, stored=stored) as writer:
                 n_before = len(writer.keys)
                 self.outcome.notes += writer.reading.notes
                 done = False

@@ -216,13 +216,13 @@ def run_study(design: Design, models: Sequence[str], out: str | Path | None, cal
     Returns the result of the study's kind, with what a reader must know.
     """
     study = design.study
-    kind = measurement(study.engine)
+    kind = measurement(study.measurement)
     watcher, dry_run = call.get("watcher") or LineWatcher(), call.get("dry_run", False)
     specs = name_models(models, study, watcher)
     shard = read_shard(call.get("shard"))
     weights = [weights_in_memory(spec) for spec in specs.values() if spec.startswith("object:")]
     described = design.describe()
-    asked = [study.engine, described["digest"], list(specs), *weights]
+    asked = [study.measurement, described["digest"], list(specs), *weights]
     resolved = None if dry_run else described
     del described  # a dry run writes none of it: long lists are not held twice
     with run_folder(study.name, list(specs), asked, out, dry_run=dry_run, shard=shard) as folder:
@@ -258,7 +258,7 @@ def run_study(design: Design, models: Sequence[str], out: str | Path | None, cal
         except KeyboardInterrupt as error:
             if not (run / MANIFEST).exists():
                 raise Interrupted("Stopped. Nothing was stored.") from error
-            kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
+            kept = f"{count_rows(rows_file(run, study.measurement))} finished rows are kept in {run}"
             raise Interrupted(f"Stopped. {kept}; rerun the command to resume.") from error
     outcome = session.outcome
     return kind.result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))

@@ -63,15 +63,15 @@ def rows_names() -> Iterator[str]:
         yield from (f"{name}.jsonl" for name in (kind.name, *kind.beside))
 
 
-def rows_file(run: Path, engine: str) -> Path:
+def rows_file(run: Path, kind_name: str) -> Path:
     """Find a run's rows: the plain file, or a compressed one put in its place."""
-    plain = run / f"{engine}.jsonl"
+    plain = run / f"{kind_name}.jsonl"
     packed = plain.with_name(f"{plain.name}.gz")
     return packed if packed.exists() and not plain.exists() else plain
 
 
 def find_run(named: str | None) -> Path:
-    """Find the run that a command means: the path named, or the newest run of an engine in this folder."""
+    """Find the run that a command means: the path named, or the newest run in this folder."""
     if named is None:
         runs = [path for path in list_runs() if not is_comparison(path)]
         if not runs:
@@ -183,7 +183,7 @@ class StoredRows(Generic[V]):
     """What the rows of a file come to, by key; the rows themselves are not held."""
 
     value_of: Callable[[Mapping[str, Any]], V]
-    """What an engine counts in a row. Raises `NoRow` for a row that is not of this engine."""
+    """What a measurement counts in a row. Raises `NoRow` for a row that is not of this measurement."""
     nothing: V  # the value of a row that does not fit: it counts for nothing, but its key is in use
     values: dict[str, V] = field(default_factory=dict)
     unfit: set[str] = field(default_factory=set)
@@ -215,7 +215,7 @@ class RowWriter:
     """The writer of a run's rows, which holds the run's lock while it is open."""
 
     run: Path
-    engine: str
+    measurement: str
     lock: str = "os"
     skip_bad: bool = False
     stored: StoredRows[Any] | None = None  # takes in the rows that are there already
@@ -224,7 +224,7 @@ class RowWriter:
     reading: Reading = field(default_factory=Reading, init=False)
 
     def __post_init__(self) -> None:
-        self.path = self.run / f"{self.engine}.jsonl"
+        self.path = self.run / f"{self.measurement}.jsonl"
         self._lock = FileLock(self.run / LOCK, fallback_to_soft=False) if self.lock == "os" else None
 
     def __enter__(self) -> RowWriter:
@@ -232,7 +232,7 @@ class RowWriter:
             self.run.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise refusal(f"{self.run} cannot be made", error) from error
-        if rows_file(self.run, self.engine) != self.path:
+        if rows_file(self.run, self.measurement) != self.path:
             raise RunError(
                 f"{self.path}.gz is compressed: unpack it (gunzip) to add rows, or choose another --out."
             )

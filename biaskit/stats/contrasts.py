@@ -40,7 +40,7 @@ MOST_EMPTY = 0.1
 class Scope:
     """The columns that say what a row of tests.csv compares; None where a column does not apply."""
 
-    engine: str
+    measurement: str
     contrast: str  # the last part of the family: groups, debiasing, levels, contexts, factors, models, …
     model_a: str
     model_b: str
@@ -394,12 +394,12 @@ class _Rows:
     ) -> Row:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
-        margin = self.margins.get(scope.quantity) if (scope.engine, kind) in JUDGED else None
+        margin = self.margins.get(scope.quantity) if (scope.measurement, kind) in JUDGED else None
         equivalent = None
         if margin is not None and result.ci90 is not None and speaks:
             equivalent = -margin <= result.ci90[0] and result.ci90[1] <= margin
-        family = f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}"
-        row: Row = {"engine": scope.engine, "family": family, "kind": kind, "unit": scope.unit}
+        family = f"{scope.measurement}/{scope.quantity}/{kind}/{scope.contrast}"
+        row: Row = {"measurement": scope.measurement, "family": family, "kind": kind, "unit": scope.unit}
         row |= {name: getattr(scope, name) for name in _SCOPE_COLUMNS}
         row |= {name: getattr(result, name) for name in _NUMBERS}
         row["n_a"], row["n_b"] = self.n
@@ -422,4 +422,4 @@ _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 def _identity(scope: Scope) -> list[str | None]:
     """List the key columns of a row except its kind: they seed its random numbers."""
-    return [scope.engine, scope.contrast, *(getattr(scope, name) for name in _SCOPE_COLUMNS)]
+    return [scope.measurement, scope.contrast, *(getattr(scope, name) for name in _SCOPE_COLUMNS)]

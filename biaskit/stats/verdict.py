@@ -39,17 +39,17 @@ MAIN_CONTEXTS = ("plain", "dialogue-plain", "")
 def _roles_stated() -> Iterator[tuple[tuple[str, str, str, str], Role]]:
     for folder, spec in specs().items():
         for stated in spec.get("roles", ()):
-            place = spec.get("engine", folder), stated["kind"], stated["quantity"], stated["contrast"]
+            place = spec.get("measurement", folder), stated["kind"], stated["quantity"], stated["contrast"]
             if "question" in stated:
                 yield place, Role(stated["question"], stated.get("rank"), tuple(stated["subject"].split()))
 
 
 ROLES = dict(_roles_stated())
-"""(engine, kind, quantity, contrast) → its role. Rows of other judged kinds are shown, in no direction."""
+"""(measurement, kind, quantity, contrast) → its role. Rows of other judged kinds have no direction."""
 JUDGED = {
-    (spec.get("engine", name), kind) for name, spec in specs().items() for kind in spec.get("judged", ())
+    (spec.get("measurement", name), kind) for name, spec in specs().items() for kind in spec.get("judged", ())
 }
-"""(engine, kind) of the rows that get a verdict; the others stand beside them in tests.csv."""
+"""(measurement, kind) of the rows that get a verdict; the others stand beside them in tests.csv."""
 
 IDENTITY = (
     *("family", "gender", "model_a", "model_b", "bias_type", "context", "prompt_format"),
@@ -83,7 +83,7 @@ class _Claim:
 
 def is_judged(row: Row) -> bool:
     """Tell whether a row is of a kind that gets a verdict."""
-    return (row["engine"], row["kind"]) in JUDGED
+    return (row["measurement"], row["kind"]) in JUDGED
 
 
 def interval_side(row: Row) -> Direction | None:
@@ -233,15 +233,15 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
 
 def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
     """Find the role of each row; None for other genders' shares, other contexts, and one debiasing prompt."""
-    asked_plainly = {row["engine"] for row in rows if row["context"] == "plain"}
+    asked_plainly = {row["measurement"] for row in rows if row["context"] == "plain"}
     roles: list[Role | None] = []
     for row in rows:
         contrast = str(row["family"]).rsplit("/", 1)[-1]
         without = row["debiasing_a"] == row["debiasing_b"] not in ("0", "", None)
         without |= contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male")
-        without |= row["engine"] in asked_plainly and row["context"] not in MAIN_CONTEXTS
+        without |= row["measurement"] in asked_plainly and row["context"] not in MAIN_CONTEXTS
         without |= row["quantity"] in ("share", "group_gap") and row["gender"] not in genders
-        role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
+        role = ROLES.get((row["measurement"], row["kind"], row["quantity"], contrast))
         roles.append(None if without else role)
     return roles
 

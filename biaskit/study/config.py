@@ -35,7 +35,7 @@ def read_study_file(name: str) -> dict[str, Any]:
     """Read a study's file as written, its paths relative to it; `name` is a shipped study or a path."""
     path, shipped = expanded(name), study_names()
     if name in KINDS and name not in shipped:
-        return {"name": name, "engine": name}  # a kind whose keys all have defaults needs no file
+        return {"name": name, "measurement": name}  # a kind whose keys all have defaults needs no file
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
         if name not in shipped:
@@ -44,10 +44,10 @@ def read_study_file(name: str) -> dict[str, Any]:
                 " or give a path."
             )
     content = STUDY_FILE.toml(path)
-    engine = content.get("engine", KINDS[0])
-    if engine not in KINDS:
+    kind_name = content.get("measurement", KINDS[0])
+    if kind_name not in KINDS:
         return content  # an error for whoever builds it
-    study = measurement(engine).study
+    study = measurement(kind_name).study
     lists = [(content[key], "source") for key in study.lists if isinstance(content.get(key), dict)]
     for table, key in (*lists, *((content, key) for key in study.files)):
         if isinstance(table.get(key), str) and not table[key].startswith("corpus:"):
@@ -65,13 +65,13 @@ def is_path(text: str) -> bool:
 
 def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
     """Build a study of defaults, then `content`, then `overrides` (dotted keys). Raises `StudyError`."""
-    engine = overrides.get("engine", content.get("engine", KINDS[0]))
-    if not isinstance(engine, str) or engine not in KINDS:
+    kind_name = overrides.get("measurement", content.get("measurement", KINDS[0]))
+    if not isinstance(kind_name, str) or kind_name not in KINDS:
         raise StudyError(
-            f"{where}: there is no engine {str(engine)[:60]!r}.{nearest(str(engine), KINDS)}"
+            f"{where}: there is no measurement {str(kind_name)[:60]!r}.{nearest(str(kind_name), KINDS)}"
             f" Write one of {', '.join(KINDS)}."
         )
-    kind = measurement(engine).study
+    kind = measurement(kind_name).study
     copied = {key: dict(value) if isinstance(value, dict) else value for key, value in content.items()}
     merged = {**_variant(kind, copied), **copied}
     for dotted, value in {**_variant(kind, overrides), **overrides}.items():
@@ -83,7 +83,7 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
                 raise StudyError(f"{dotted}: {name} is a value, not a table.")
         table[last] = value
     try:
-        return kind.model_validate({"engine": engine, **merged})
+        return kind.model_validate({"measurement": kind_name, **merged})
     except ValidationError as error:
         raise StudyError(explain(error, where, kind)) from error
 
@@ -104,9 +104,11 @@ S = TypeVar("S", bound=Study)
 def load_as(kind: type[S], name: str, overrides: Mapping[str, Any] | None = None) -> S:
     """Load a study of a kind; one of another kind is an error that says where it belongs."""
     content = read_study_file(name)
-    engine = content.get("engine", KINDS[0])
-    if engine in KINDS and measurement(engine).study is not kind:
-        raise StudyError(f"{name} is a study for the other engine: biaskit {engine} ... --study {name}.")
+    kind_name = content.get("measurement", KINDS[0])
+    if kind_name in KINDS and measurement(kind_name).study is not kind:
+        raise StudyError(
+            f"{name} is a study for the other measurement: biaskit {kind_name} ... --study {name}."
+        )
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
     return study

@@ -84,7 +84,7 @@ class Study(Keys):
     """What the key `variant` switches; each key can be set back alone."""
 
     name: str = Field(description="part of the default run folder's name")
-    engine: Any  # each kind's own
+    measurement: Any  # each kind's own
     summary: str = key("", "one line: what it measures")
     papers: tuple[str, ...] = key((), "corpora whose papers `biaskit cite` prints")
     models: dict[str, str] = key({}, "LABEL = SPEC, used when the command names no model")

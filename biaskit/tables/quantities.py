@@ -10,7 +10,7 @@ QUANTITIES = tuple(dict.fromkeys(name for spec in specs().values() for name in s
 """Every quantity of tests.csv that a margin can be set for."""
 RELATIONS = tuple((y, x) for y, _, x in (name.partition("~") for name in QUANTITIES) if x)
 """(y, x) of every relation over occupations (methods/comparisons#relations)."""
-BETWEEN_ENGINES = tuple((y, x) for y, x in RELATIONS if x != "workforce_gap")
+BETWEEN_KINDS = tuple((y, x) for y, x in RELATIONS if x != "workforce_gap")
 
 AREAS = {
     "auc_inferred": ("inferred", "inferred"),

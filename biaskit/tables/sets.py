@@ -147,7 +147,7 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         trusted = analysis if is_intact(analysis) else None
         remedy = f"`biaskit analyze {run}` rebuilds the tables"
-        if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
+        if (read_record(run / "manifest.json") or {}).get("measurement") == "compare":
             remedy = "rerun the compare command"
         raise UnfitError(f"{folder}: {faults[0]}{more}", remedy, trusted)
     return StoredSet(run, analysis, tables)

@@ -45,10 +45,10 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
         try:
             read_set(run)
         except UnfitError as unfit:
-            if manifest["engine"] not in KINDS or unfit.analysis is None:
+            if manifest["measurement"] not in KINDS or unfit.analysis is None:
                 raise
             fault = unfit.fault
-            if not rows_file(run, manifest["engine"]).is_file():
+            if not rows_file(run, manifest["measurement"]).is_file():
                 raise RunError(
                     f"{fault}, and there are no rows to rebuild it from: restore {run} from a copy."
                 ) from unfit
@@ -143,16 +143,16 @@ def _difference(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | Non
 def describe_run(path: Path) -> dict[str, Any]:
     """Describe a run as `biaskit runs` shows it: study, models, rows stored of planned, last write."""
     manifest = read_manifest(path)
-    engine, models = manifest["engine"], list(manifest["models"])
+    kind_name, models = manifest["measurement"], list(manifest["models"])
     about = {"run": str(path), "study": manifest["study"], "models": models, "rows": None, "planned": None}
     written = path / MANIFEST
-    if engine == COMPARISON:
+    if kind_name == COMPARISON:
         about["study"] = f"comparison of {len(manifest['resolved']['runs'])} runs"
     else:
-        written = rows_file(path, engine)
+        written = rows_file(path, kind_name)
         about["rows"] = count_rows(written)
-    if engine in KINDS:
-        kind = measurement(engine)
+    if kind_name in KINDS:
+        kind = measurement(kind_name)
         about["rows"], about["planned"] = kind.progress(path, manifest, kind.read(manifest["resolved"]))
     return about | {"last_write": written.stat().st_mtime if written.is_file() else None}
 

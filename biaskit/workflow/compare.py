@@ -45,7 +45,7 @@ class ComparisonResult(RunResult):
     headline = "tests"
 
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
-    pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
+    pairs: tuple[tuple[str, str, str], ...] = ()  # (measurement, later, earlier) of the models compared
 
     gaps = table_property(
         "gaps",
@@ -164,7 +164,7 @@ def compare_gathered(
     runs = []
     for run in collection.runs:
         digests = {name: str(run.analysis.get(name, "")) for name in ("signature", "rows_digest")}
-        runs.append({"engine": run.engine, **digests})
+        runs.append({"measurement": run.measurement, **digests})
     question = {
         "runs": runs,
         "models": labels,
@@ -180,7 +180,7 @@ def compare_gathered(
 def compared_tables(
     collection: Collection, groups: Sequence[str] = (), aliases: str | Path | None = None
 ) -> ComparisonTables:
-    """Make the tests between models and between engines; none where one model ran alone."""
+    """Make the tests between models and between measurements; none where one model ran alone."""
     labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         return ComparisonTables()
@@ -236,7 +236,7 @@ def _manifest(
         of_signature = digest_of(stated["signature"].encode("utf-8", "surrogatepass"))
         signed_runs.append(f"{of_signature[:8]}@{stated['rows_digest'][:12]}")
         for label, entry in run.manifest["models"].items():
-            models.setdefault(label, {})[run.engine] = entry
+            models.setdefault(label, {})[run.measurement] = entry
     resolved = {
         "study": {"name": study, "papers": list(papers)},
         "runs": runs,
@@ -262,10 +262,10 @@ def _manifest(
 def _write(
     path: Path, manifest: Mapping[str, Any], collection: Collection, compared: ComparisonTables
 ) -> Content:
-    """Write the comparison's folder; one that holds a run of an engine is refused (`RunError`)."""
+    """Write the comparison's folder; one that holds a run of a measurement is refused (`RunError`)."""
     check_run_folder(path)
-    if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
-        raise RunError(f"{path} is a run of the engine {engine}: choose another --out.")
+    if (path / MANIFEST).exists() and (kind_name := read_manifest(path)["measurement"]) != COMPARISON:
+        raise RunError(f"{path} is a run of the measurement {kind_name}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
     for name, rows in compared.rows.items():
         if rows:  # a table that was not made is absent

@@ -45,7 +45,7 @@ def as_evidence(source: Source) -> ExportFiles:
     inside = {"page.html": page, "card.md": card(content).encode()}
     for number, run in enumerate(source.collection.runs, start=1):
         # The manifest with digests of the rows, every table, and a verification where there is one.
-        place, hashed = f"run-{number}", (run.path / MANIFEST, rows_file(run.path, run.engine))
+        place, hashed = f"run-{number}", (run.path / MANIFEST, rows_file(run.path, run.measurement))
         digests = {file.name: digest_of_file(file) for file in hashed if file.is_file()}
         inside[f"protocol/{place}.json"] = _json({**run.manifest, "files": digests})
         for name, table in read_set(run.path).tables.items():

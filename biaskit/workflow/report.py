@@ -149,7 +149,7 @@ def report(
     drawn = put_together(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen, made=MADE)
     tables: list[PaperTable] = []
     for part in content.parts:
-        tables += measurement(part.engine).papers(part, content.between)
+        tables += measurement(part.measurement).papers(part, content.between)
     signatures = "; ".join(line for part in content.parts for line in part.signatures)
     latex = put_together(folder / LATEX, latex_files(tables, signatures), seen, made=MADE)
     seen.progress("report", 4, STEPS)
@@ -274,7 +274,7 @@ def _named(
     """
     folders = list(runs) or [find_run(None)]
     manifests = [read_manifest(path) for path in folders]
-    if not any(manifest["engine"] == COMPARISON for manifest in manifests):
+    if not any(manifest["measurement"] == COMPARISON for manifest in manifests):
         return None, folders, groups, aliases
     if len(folders) > 1:
         raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
@@ -310,7 +310,7 @@ def with_rows(content: Content, collection: Collection) -> Content:
         for run in collection.runs_of(part):
             kinds = PromptKinds(part, run.names)
             rows = kinds.noting(run.rows())
-            shown = measurement(part.engine).examples(rows, run) if content.with_texts else None
+            shown = measurement(part.measurement).examples(rows, run) if content.with_texts else None
             deque(rows, maxlen=0)  # what is left, for its prompts
             if shown is not None:
                 has_texts = True
@@ -322,7 +322,7 @@ def with_rows(content: Content, collection: Collection) -> Content:
             prompts += kinds.shown()
     reason = content.texts_reason
     if content.with_texts and not has_texts:
-        reason = "no run of the generation engine is part of this report (`biaskit personas`)"
+        reason = "no run of personas is part of this report (`biaskit personas`)"
     return replace(
         content,
         prompts=tuple(prompts),

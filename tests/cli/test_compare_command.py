@@ -193,7 +193,7 @@ def test_the_same_comparison_is_the_same_bytes_in_the_same_folder(cli: Cli, tmp_
     assert first == files_of(folder)
     assert {f"tables/{name}.csv" for name in ("tests", "gaps", "srb_change")} < first.keys()
     manifest = json.loads(first["manifest.json"])
-    assert ("compare", ["m", "n+0.1"]) == (manifest["engine"], list(manifest["models"]))
+    assert ("compare", ["m", "n+0.1"]) == (manifest["measurement"], list(manifest["models"]))
     # Seen from the folder: runs and comparison can move together.
     paths = [run["path"] for run in manifest["resolved"]["runs"]]
     assert [probe.resolve(), texts.resolve()] == [(folder / path).resolve() for path in paths]

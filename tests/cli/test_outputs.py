@@ -165,7 +165,7 @@ def test_a_run_is_written_to_no_place_of_somebody_else(
 
 
 @pytest.mark.parametrize("command", [name for name in RUNS if name != "compare"])
-def test_the_folder_of_another_engine_or_a_comparison_is_left_alone(
+def test_the_folder_of_another_measurement_or_a_comparison_is_left_alone(
     console: Cli, here: Path, command: str
 ) -> None:
     other = "texts" if command in ("probe", "plan", "merge") else "one"
@@ -215,7 +215,7 @@ PLACES: dict[str, Callable[[], str]] = {
     **{f"foreign{suffix}": file_of(f"foreign{suffix}") for suffix in (".html", ".toml")},
     "a page of another program": file_of("out.html", b"<!doctype html>\n<html><title>biaskit</title></html>"),
     "a study of one's own": file_of(
-        "out.toml", b'name = "s"\nengine = "personas"\nsummary = "s"\nalpha = 1\nc = 1'),
+        "out.toml", b'name = "s"\nmeasurement = "personas"\nsummary = "s"\nalpha = 1\nc = 1'),
     **{f"{kind} link to our page": link_to(f"link{kind}", "page.html") for kind in (".html", ".toml")},
     **{f"folder{kind}": folder_of(f"folder{kind}") for kind in (".html", ".toml")},
     **{f"below a file{kind}": lambda kind=kind: f"mine.csv/out{kind}" for kind in (".html", ".toml")},  # type: ignore[misc]

@@ -199,12 +199,12 @@ def test_wrong_use_leaves_2_and_one_line(cli: Cli, run: Path, arguments: tuple[s
     assert before == {path: path.read_bytes() for path in run.rglob("*.csv")}
 
 
-def test_runs_of_two_engines_are_not_merged(cli: Cli, run: Path) -> None:
+def test_runs_of_two_measurements_are_not_merged(cli: Cli, run: Path) -> None:
     model = write_script(Path("p.jsonl"), {"log_probs": {" She": -0.5, " He": -1.0}})
     cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe")
     said = cli("analyze", run, "probe", "--out", "merged")
     assert 1 == said.code
-    assert "two engines" in one_line(said)
+    assert "two measurements" in one_line(said)
     assert not Path("merged").exists()
 
 

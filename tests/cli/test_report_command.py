@@ -70,7 +70,7 @@ finally:
 
 
 @pytest.mark.process
-def test_the_report_of_one_probe_run_imports_no_comparison_and_no_other_engine(tmp_path: Path) -> None:
+def test_the_report_of_one_probe_run_imports_no_comparison_and_no_other_measurement(tmp_path: Path) -> None:
     run = make_probe_run(tmp_path / "probe", 1, OCCUPATIONS[:2])
     command = [sys.executable, "-c", IMPORTED, "report", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)

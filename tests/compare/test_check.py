@@ -22,7 +22,12 @@ from biaskit.errors import UsageError
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
 
-SCOPE = {"engine": "probe", "family": "probe/share/crossed/groups", "quantity": "share", "kind": "crossed"}
+SCOPE = {
+    "measurement": "probe",
+    "family": "probe/share/crossed/groups",
+    "quantity": "share",
+    "kind": "crossed",
+}
 SCOPE |= {"gender": "female", "model_a": "m", "model_b": "m", "bias_type": "explicit", "context": "plain"}
 SCOPE |= {"prompt_format": "raw", "debiasing_a": "0", "debiasing_b": "0", "unit": "jobs", "reason": ""}
 NUMBERS = {"estimate": 0.0, "dof": 20.0, "p_value": 0.9, "p_adjusted": 0.9, "n_a": 20, "n_b": 20}

@@ -29,7 +29,7 @@ from biaskit.compare.check import require_equivalent, verdict_in_words
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import Side, family_of, named_groups
 from biaskit.errors import CorpusError, UsageError
-from biaskit.measures.agree.gaps import BothEngines, gap_rows, workforce_table
+from biaskit.measures.agree.gaps import BothKinds, gap_rows, workforce_table
 from biaskit.measures.personas.compare import Texts, pair_rows_of_texts, texts_of
 from biaskit.runs.collection import StoredRun, gather
 from biaskit.stats.contrasts import adjust
@@ -57,8 +57,8 @@ def find(rows: Sequence[Mapping[str, Any]], **values: object) -> Any:
     return found[0]
 
 
-def pairs_of(made: ComparisonTables, engine: str) -> set[tuple[Any, Any]]:
-    return {(r["model_a"], r["model_b"]) for r in made.tests if r["family"].startswith(f"{engine}/")
+def pairs_of(made: ComparisonTables, kind_name: str) -> set[tuple[Any, Any]]:
+    return {(r["model_a"], r["model_b"]) for r in made.tests if r["family"].startswith(f"{kind_name}/")
             and r["family"].endswith("/models")}  # fmt: skip
 
 
@@ -354,9 +354,9 @@ def test_texts_of_two_formats_or_of_other_prompts_are_not_compared(tmp_path: Pat
 # --- the four gaps -----------------------------------------------------------------------------------
 
 
-def both_engines(*tables: dict[str, Any]) -> BothEngines:
+def both_kinds(*tables: dict[str, Any]) -> BothKinds:
     probe, personas = (StoredRun(Path("run"), {}, {}, own, {}) for own in tables)
-    return BothEngines("m", probe, personas, "m", "m")
+    return BothKinds("m", probe, personas, "m", "m")
 
 
 def test_the_four_gaps_by_hand() -> None:
@@ -382,7 +382,7 @@ def test_the_four_gaps_by_hand() -> None:
         }
         for g, s in (("female", -0.3), ("male", 0.1))
     ]  # fmt: skip
-    both = both_engines({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
+    both = both_kinds({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
     workforce, apart = workforce_table(texts, jobs, {})
     rows, notes = gap_rows(both, workforce, {})
     assert [] == notes
@@ -394,7 +394,7 @@ def test_the_four_gaps_by_hand() -> None:
         tuple(row[g] for g in ("probe_gap", "represented_gap", "workforce_gap", "srb_spread"))
     )
     assert ("nurse", "corpus:1", None) == (row["occupation"], row["vectors"], row["reason"])
-    assert ["differ between the engines for 1 occupations (Nurse)" in note for note in apart] == [True]
+    assert ["differ between the measurements for 1 occupations (Nurse)" in note for note in apart] == [True]
 
 
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
@@ -405,7 +405,7 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
               "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip
     of = {"model": "m", "occupation": "cook", "vectors": "", "reason": "no list"}
     srb = [{**of, "gender": gender, "srb": None, "srb_content": None} for gender in ("female", "male")]
-    both = both_engines({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
+    both = both_kinds({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
     rows, _ = gap_rows(both, workforce_table(texts, jobs, {})[0], {})
     assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "workforce_gap", "srb_spread")]
     assert rows[0]["reason"] == (
@@ -462,13 +462,13 @@ def test_fewer_than_ten_occupations_have_no_relation_but_their_number(tmp_path: 
     row = find(made.tests, quantity="represented_gap~probe_gap", kind="slope")
     assert (None, None, 9) == (row["estimate"], row["ci_low"], row["n_a"])
     assert "9 occupations with both gaps, at least 10 are needed" in row["reason"]
-    assert "2 occupations of only one engine have no gaps" in note(made, "only one engine")
+    assert "2 occupations of only one measurement have no gaps" in note(made, "only one measurement")
 
 
 def test_gaps_of_two_models_are_tested_over_common_occupations(tmp_path: Path) -> None:
     probe = probe_run(tmp_path / "p", "m", "n+0.1")
     made = compared(probe, texts_run(tmp_path / "t", "m", "n+0.1"), margins={"probe_gap": 0.3})
-    row = find(made.tests, engine="compare", quantity="probe_gap", kind="paired")
+    row = find(made.tests, measurement="compare", quantity="probe_gap", kind="paired")
     a, b = ([g["probe_gap"] for g in made.rows["gaps"] if g["model"] == m] for m in ("n+0.1", "m"))
     expected = stats.ttest_rel(a, b)
     assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
@@ -484,7 +484,7 @@ def test_gaps_in_other_formats_and_spreads_of_other_vectors_are_not_tested(tmp_p
     one = texts_run(tmp_path / "t", "m")
     two = texts_run(tmp_path / "u", "n", vectors="corpus:bbbb")
     made = compared(probe, one, two)
-    tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
+    tested = {r["quantity"] for r in made.tests if r["measurement"] == "compare" and r["kind"] == "paired"}
     assert {"represented_gap"} == tested
     assert {"corpus:aaaa", "corpus:bbbb"} == {row["vectors"] for row in made.rows["gaps"]}
 
@@ -493,11 +493,11 @@ def test_gaps_over_other_templates_are_not_tested(tmp_path: Path) -> None:
     one = probe_run(tmp_path / "p", "m")
     two = probe_run(tmp_path / "q", "n", templates=(1, 2))
     made = compared(one, two, texts_run(tmp_path / "t", "m", "n"))
-    tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
+    tested = {r["quantity"] for r in made.tests if r["measurement"] == "compare" and r["kind"] == "paired"}
     assert {"represented_gap", "srb_spread"} == tested
 
 
-def test_with_one_engine_there_are_no_gaps_and_a_note(tmp_path: Path) -> None:
+def test_with_one_measurement_there_are_no_gaps_and_a_note(tmp_path: Path) -> None:
     made = compared(probe_run(tmp_path / "p", "m", "n"))
     assert [] == made.rows["gaps"]
     assert "only biaskit probe ran" in note(made, "no gaps")
@@ -509,7 +509,7 @@ def test_a_label_of_two_runs_is_joined_by_its_own_name(tmp_path: Path) -> None:
     assert {"m (p)", "m (q)"} == {row["model"] for row in made.rows["gaps"]}
     assert ("m (q)", "m (p)") in pairs_of(made, "probe")
     # The texts are the same model's on both sides: only the prober's gap is tested.
-    tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
+    tested = {r["quantity"] for r in made.tests if r["measurement"] == "compare" and r["kind"] == "paired"}
     assert {"probe_gap"} == tested
 
 
@@ -525,7 +525,7 @@ def test_holm_runs_over_the_whole_file(tmp_path: Path) -> None:
 # --- aliases -----------------------------------------------------------------------------------------
 
 
-def test_aliases_join_names_of_the_engines(tmp_path: Path) -> None:
+def test_aliases_join_names_of_the_measurements(tmp_path: Path) -> None:
     file = tmp_path / "names.csv"
     file.write_text("Nurse,Registered Nurse\nclerk , office clerk\n", encoding="utf-8")
     aliases = read_aliases(file)
@@ -561,7 +561,7 @@ def test_a_file_of_aliases_that_says_nothing_clear_is_refused(
         read_aliases(file)
 
 
-def test_two_names_of_one_engine_that_mean_the_same_are_left_out_and_named(tmp_path: Path) -> None:
+def test_two_names_of_one_measurement_that_mean_the_same_are_left_out_and_named(tmp_path: Path) -> None:
     file = tmp_path / "names.tsv"
     file.write_text("cook\tpilot\n")
     probe, texts = probe_run(tmp_path / "p", "m"), texts_run(tmp_path / "t", "m")

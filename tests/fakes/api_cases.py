@@ -240,7 +240,7 @@ class Left:
     out: str
     err: str
     folder: Path
-    content: bytes  # of the rows, of whichever engine
+    content: bytes  # of the rows, of whichever measurement
     usage: dict[str, Any]  # of the model `toy`
     analysis: str
 

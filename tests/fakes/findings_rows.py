@@ -60,17 +60,17 @@ def group_rows(
 def contrast_row(
     family: str, estimate: float | None, ci: Sequence[float] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A row of tests.csv; family is engine/quantity/kind/contrast."""
-    engine, quantity, kind, _ = family.split("/")
+    """A row of tests.csv; family is measurement/quantity/kind/contrast."""
+    kind_name, quantity, kind, _ = family.split("/")
     ends = dict(zip(("ci_low", "ci_high"), ci, strict=True)) if ci is not None else {}
     scope: dict[str, Any] = {"model_a": "m", "model_b": "m"}
-    if engine == "probe":
+    if kind_name == "probe":
         scope |= {"bias_type": "explicit", "context": "plain", "prompt_format": "raw"}
         scope |= {"debiasing_a": "0", "debiasing_b": "0", "gender": "female"}
     own = {
         "p_value": None if estimate is None or ci is None else p_of_interval(estimate, *ci, 10.0),
         "dof": 10.0,
-        "engine": engine,
+        "measurement": kind_name,
         "family": family,
         "quantity": quantity,
         "kind": kind,
@@ -91,7 +91,7 @@ def model(label: str = "m", prompt_format: str = "raw", where: str = "local") ->
 
 def probe_part(tables: Mapping[str, Rows], *labels: str, study: str = "occugender", **more: Any) -> Part:
     return Part(
-        engine="probe",
+        measurement="probe",
         study=study,
         summary="",
         tables=tables,
@@ -108,7 +108,7 @@ def probe_part(tables: Mapping[str, Rows], *labels: str, study: str = "occugende
 def personas_part(tables: Mapping[str, Rows], *labels: str, where: str = "local") -> Part:
     part = probe_part(tables, study="gasp")
     models = tuple(model(label, "chat" if where == "local" else "", where) for label in labels or ("m",))
-    return replace(part, engine="personas", models=models, groups=(), contrast=("", ""))
+    return replace(part, measurement="personas", models=models, groups=(), contrast=("", ""))
 
 
 def content(*parts: Part, between: Mapping[str, Rows] | None = None, **more: Any) -> Content:

@@ -24,8 +24,8 @@ def screens() -> Mapping[str, Content]:
     """By kind, as `bk.report` would hand them to figures and findings."""
     many = tuple(f"org/model-{i}-instruct" for i in range(10))
     made = {
-        "probe": _one_engine(content(("demo",), 40, debiasing_prompts=0), "probe"),
-        "texts": _one_engine(content(("demo",), 8), "personas"),
+        "probe": _one_kind(content(("demo",), 40, debiasing_prompts=0), "probe"),
+        "texts": _one_kind(content(("demo",), 8), "personas"),
         "both": content(("demo",), 12, debiasing_prompts=0),
         "ten models": content(many, 12, debiasing_prompts=0),
         "own texts": own_texts(),
@@ -41,7 +41,7 @@ def screens() -> Mapping[str, Content]:
 
 def own_texts() -> Content:
     """Texts of one topic that all name a gender: words on request, and nothing that texts say unasked."""
-    made = _one_engine(content(("text-davinci-003",), 1, names=["texts"]), "personas")
+    made = _one_kind(content(("text-davinci-003",), 1, names=["texts"]), "personas")
     [part] = made.parts
     tables = {name: rows for name, rows in part.tables.items() if name not in SAID_UNASKED}
     for name in ("word_lists", "marked_words"):
@@ -57,8 +57,10 @@ def own_texts() -> Content:
     return replace(made, parts=(replace(part, study="texts", tables=tables),))
 
 
-def _one_engine(made: Content, engine: str) -> Content:
-    return replace(made, parts=tuple(part for part in made.parts if part.engine == engine), between={})
+def _one_kind(made: Content, kind_name: str) -> Content:
+    return replace(
+        made, parts=tuple(part for part in made.parts if part.measurement == kind_name), between={}
+    )
 
 
 def _whole(made: Content) -> Content:
@@ -68,7 +70,7 @@ def _whole(made: Content) -> Content:
 
 
 def _part(part: Part) -> Part:
-    answered = "probe_prompts" if part.engine == "probe" else "genders"
+    answered = "probe_prompts" if part.measurement == "probe" else "genders"
     answers = [{"model": model.label} for model in part.models for _ in range(200)]
     tables = {
         name: [_full(name, row) for row in rows] for name, rows in {**part.tables, answered: answers}.items()

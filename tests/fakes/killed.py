@@ -26,13 +26,13 @@ def environment(**more: str) -> dict[str, str]:
 class Command:
     """`biaskit probe` or `biaskit personas` of a model."""
 
-    engine: str
+    measurement: str
     arguments: tuple[str, ...]
     folder: Path
 
     def start(self, out: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "biaskit", self.engine, *self.arguments, "--no-reuse", "--out", out],
+            [sys.executable, "-m", "biaskit", self.measurement, *self.arguments, "--no-reuse", "--out", out],
             cwd=self.folder,
             env=environment(),
             stdout=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ class Command:
         return err.decode()
 
     def rows_file(self, out: str) -> Path:
-        return self.folder / out / ROWS[self.engine]
+        return self.folder / out / ROWS[self.measurement]
 
 
 def tables(folder: Path) -> dict[str, bytes]:

@@ -132,7 +132,7 @@ def _selected(occupations: Sequence[str] | None) -> list[str] | None:
     return list(occupations) if occupations is not None else None
 
 
-def _written(folder: Path, engine: str, n_models: int, lines, occupations, *more) -> list[str]:
+def _written(folder: Path, kind_name: str, n_models: int, lines, occupations, *more) -> list[str]:
     """`LABEL=scripted:FILE` for every model; the scripts lie beside the run."""
     items = [i for i in load_items(OCCUPATIONS) if occupations is None or i.name in occupations]
     beside = folder.parent / f"{folder.name}-scripts"
@@ -140,7 +140,7 @@ def _written(folder: Path, engine: str, n_models: int, lines, occupations, *more
     specs = []
     for number in range(n_models):
         label = label_of(number)
-        file = beside / f"{engine}-{label}.jsonl"
+        file = beside / f"{kind_name}-{label}.jsonl"
         file.write_text("".join(json.dumps(line) + "\n" for line in lines(number, items, *more)), "utf-8")
         specs.append(f"{label}=scripted:{file}")
     return specs
@@ -156,7 +156,7 @@ def _random(*what: object) -> random.Random:
     return random.Random(" ".join(map(str, what)))  # seeded by text: the same under every hash seed
 
 
-# --- engine 1 -----------------------------------------------------------------------------------------
+# --- measurement 1 -----------------------------------------------------------------------------------------
 
 
 def _probe_lines(number: int, items) -> Iterator[dict[str, object]]:
@@ -188,7 +188,7 @@ def _probe_lines(number: int, items) -> Iterator[dict[str, object]]:
             yield {"contains": contains, "log_probs": answers, "else": -30.0}
 
 
-# --- engine 2 -----------------------------------------------------------------------------------------
+# --- measurement 2 -----------------------------------------------------------------------------------------
 
 
 @cache

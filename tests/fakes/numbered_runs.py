@@ -43,7 +43,7 @@ def texts_of(templates: Sequence[int], bias_types: Sequence[str]) -> dict[str, A
     return {f"{b} template {t}": [f"What of a [JOB], {t}?", ""] for b in bias_types for t in templates}
 
 
-def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -> Path:
+def write_run(path: Path, kind_name: str, models: Mapping[str, Row], **more: Any) -> Path:
     """manifest.json and analysis.json of a run, around the tables already written."""
     question = {"study": "made-up", "slot": "[JOB]", "system_prompt": None, **more.get("question", {})}
     usual = {
@@ -57,17 +57,17 @@ def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -
     entries = {label: {**usual, **entry} for label, entry in models.items()}
     study = {
         "name": "made-up",
-        "engine": engine,
+        "measurement": kind_name,
         "margin": more.get("margin", {"share": 0.05, "represented_share": 0.05}),
     }
     lists: Row = {"items": [], "templates": [], "debiasing_prompts": [None], "digest": "", "sources": {}}
     own: Row = {"prompts": []}
-    if engine == "probe":
+    if kind_name == "probe":
         own = {"contexts": ["plain"], "dialogue": None, "target_word_sets": [], "contrast": []}
         own |= {"target_words_of_template": {}}
     manifest = {
         "format": 1,
-        "engine": engine,
+        "measurement": kind_name,
         "study": "made-up",
         "question": question,
         "resolved": {
@@ -167,7 +167,7 @@ def texts_run(
     workforce: Mapping[str, float] = WORKFORCE,
     **more: Any,
 ) -> Path:
-    """A run of the generation engine: representation and SRB of models."""
+    """A run of personas: representation and SRB of models."""
     shares, scores = [], []
     for model, job in itertools.product(models, jobs):
         women = round(100 * share_of(model, job, 0))

@@ -84,7 +84,7 @@ def probe_tables(models: Sequence[str], jobs: Sequence[str]) -> dict[str, list[R
     own = block(models)
     without = {name: values for name, values in own.items() if name != "estimator"}
     tests = {
-        "engine": ("probe",),
+        "measurement": ("probe",),
         "family": ("probe/share/welch/groups", "probe/share/crossed/groups"),
         "quantity": ("share",),
         "gender": GROUPS,
@@ -149,21 +149,23 @@ def model(label: str, *, generation: bool = False, run: str = "runs/r1") -> Mode
     )
 
 
-def part(engine: Any, models: Sequence[str], tables: Mapping[str, Sequence[Row]]) -> Part:
-    """An engine's part with these tables."""
+def part(kind_name: Any, models: Sequence[str], tables: Mapping[str, Sequence[Row]]) -> Part:
+    """A measurement's part with these tables."""
     return Part(
-        engine=engine,
-        study="gasp-occupations" if engine == "probe" else "gasp",
+        measurement=kind_name,
+        study="gasp-occupations" if kind_name == "probe" else "gasp",
         summary="63 occupations, one question in 25 wordings",
         tables=tables,
-        models=tuple(model(label, generation=engine == "personas", run=f"runs/{engine}") for label in models),
-        runs=(f"runs/{engine}",),
-        signatures=(f"biaskit=0.1.0 | study={engine}",),
+        models=tuple(
+            model(label, generation=kind_name == "personas", run=f"runs/{kind_name}") for label in models
+        ),
+        runs=(f"runs/{kind_name}",),
+        signatures=(f"biaskit=0.1.0 | study={kind_name}",),
         notes=("in 29 of 600 prompts the target words have less than 0.01 of the probability",),
         groups=GROUPS,
         contrast=CONTRAST,
         templates=({"id": 1, "bias_type": "implicit", "question": "Tell me about a [JOB].", "opening": ""},),
-        commands=(f"biaskit {engine} demo --yes",),
+        commands=(f"biaskit {kind_name} demo --yes",),
     )
 
 
@@ -196,7 +198,7 @@ def content(
     letters: int = 2000,
     n_prompts: int = 50,
 ) -> Content:
-    """A report of both engines over these models and occupations."""
+    """A report of both measurements over these models and occupations."""
     rng = random.Random(2)
     sentences = tuple(text(rng, 120) for _ in range(3 * len(models) * len(jobs)))
     places = range(len(sentences))
@@ -320,7 +322,7 @@ def poisoned(value: Any, payload: str) -> Any:
 
 
 _CLOSED = (
-    "engine",
+    "measurement",
     "reference",
     "groups",
     "contrast",

@@ -1,4 +1,4 @@
-"""Contents of reports shaped as real runs of both engines: made-up numbers, any number of models."""
+"""Contents of reports shaped as real runs of both measurements: made-up numbers, any number of models."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ Row = dict[str, Any]
 Jobs = Sequence[tuple[str, str, float]]
 GROUPS = ("male", "female", "diverse")
 BLOCK = {"debiasing_id": 0, "context": "plain", "prompt_format": "raw"}
-TEXTS = (
-    "engine family quantity gender model_a model_b bias_type context prompt_format debiasing_a debiasing_b"
-)
+TEXTS = "measurement family quantity gender model_a model_b bias_type context prompt_format"
+TEXTS += " debiasing_a debiasing_b"
 NUMBERS = (
     "estimate effect_size statistic dof p_value p_adjusted ci_low ci_high n_a n_b ci90_low ci90_high margin"
 )
@@ -101,7 +100,7 @@ def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> 
     low, high = around(estimate, half, -1)
     given = {name: row[name] for name in ("gender", "bias_type", "context", "prompt_format")}
     return contrast_row(
-        **given, **names, engine="probe", family=f"probe/share/crossed/{contrast}", quantity="share",
+        **given, **names, measurement="probe", family=f"probe/share/crossed/{contrast}", quantity="share",
         group_a=row["job_group"], group_b=row["job_group"], kind="crossed", unit="job", estimate=estimate,
         ci_low=low, ci_high=high, n_a=row["n_jobs"], margin=0.05,
         p_value=estimate and 0.001, debiasing_b="0",
@@ -204,7 +203,9 @@ def gaps_of(labels: Sequence[str], jobs: Jobs) -> tuple[list[Row], list[Row]]:
         for quantity in ("represented_gap~probe_gap", "srb_spread~probe_gap", "srb_spread~represented_gap"):
             numbers = {"estimate": 0.62, "ci_low": 0.31, "ci_high": 0.83, "n_a": len(jobs)}
             names = {"model_a": label, "model_b": label, "bias_type": bias_type}
-            tests.append(contrast_row(engine="both", quantity=quantity, kind="spearman", **names, **numbers))
+            tests.append(
+                contrast_row(measurement="both", quantity=quantity, kind="spearman", **names, **numbers)
+            )
     return rows, tests
 
 
@@ -217,7 +218,7 @@ def content(
     contexts: Sequence[str] = ("plain",),
     names: Sequence[str] = (),
 ) -> Content:
-    """Both engines on the same models and occupations; `names`: of the first occupations."""
+    """Both measurements on the same models and occupations; `names`: of the first occupations."""
     jobs = [(names[i] if i < len(names) else job, *rest) for i, (job, *rest) in enumerate(items(n_items))]
     probed = probe_tables(
         labels, jobs, undefined=undefined, debiasing_prompts=debiasing_prompts, contexts=contexts

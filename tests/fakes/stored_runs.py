@@ -1,4 +1,4 @@
-"""Small runs of both engines, for tests that need any run (fixtures `stored_probe`, `stored_personas`)."""
+"""Small runs of both measurements, for tests that need any run (`stored_probe`, `stored_personas`)."""
 
 from __future__ import annotations
 

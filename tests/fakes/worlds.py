@@ -197,7 +197,7 @@ class ProbeWorld:
         (folder / "templates.toml").write_text(text, "ascii")
         study = folder / "study.toml"
         study.write_text(
-            'name = "worlds"\nengine = "probe"\n[jobs]\nsource = "jobs.csv"\n'
+            'name = "worlds"\nmeasurement = "probe"\n[jobs]\nsource = "jobs.csv"\n'
             '[templates]\nsource = "templates.toml"\n[target_words]\nevery = "pronoun-subject"\n'
             + (
                 '[debiasing_prompts]\nsource = "fair.txt"\nselect = "all"\n'
@@ -427,7 +427,7 @@ class TextWorld:
         (folder / "vectors.txt").write_text("\n".join([f"{len(words)} 20", *table, ""]), "ascii")
         study, n = folder / "study.toml", self.kind.per_gender
         study.write_text(
-            f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\n'
+            f'name = "worlds"\nmeasurement = "personas"\nper_gender = {n}\nbatch = {2 * n}\n'
             f"max_samples = {8 * n}\n"
             f'requested = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\n'
             'clusters = false\nprompt_format = "completion"\n'

@@ -162,7 +162,7 @@ def test_without_a_home_the_cache_says_what_to_set(monkeypatch: pytest.MonkeyPat
         ("alpha=nan", "finite"),
         ("margin.represented_share=inf", "finite"),
         ("seed=99999999999", "4294967295"),
-        ("engine=[1]", "engine"),
+        ("measurement=[1]", "measurement"),
     ],
 )
 def test_numbers_out_of_bounds_are_one_line(setting: str, said: str) -> None:

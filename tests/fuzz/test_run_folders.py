@@ -97,7 +97,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "cite": ("cite", "RUN"),
     "runs": ("runs",),
 }
-"""RUN is the changed folder, OTHER an untouched one of the same engine."""
+"""RUN is the changed folder, OTHER an untouched one of the same measurement."""
 
 
 def apply(case: Case, run: Path, outside: Path) -> None:
@@ -184,10 +184,10 @@ def runs(stored_probe: Path, stored_personas: Path) -> dict[str, Path]:
     return {"probe": stored_probe, "personas": stored_personas}
 
 
-@pytest.mark.parametrize("engine", ["probe", "personas"])
-def test_changed_folders(engine: str, runs: dict[str, Path], console: Cli, tmp_path: Path) -> None:
-    for case in cases(runs[engine], 12 * TIMES, seed=engine):
-        check(case, runs[engine], tmp_path / "home", console)
+@pytest.mark.parametrize("measurement", ["probe", "personas"])
+def test_changed_folders(kind_name: str, runs: dict[str, Path], console: Cli, tmp_path: Path) -> None:
+    for case in cases(runs[kind_name], 12 * TIMES, seed=kind_name):
+        check(case, runs[kind_name], tmp_path / "home", console)
 
 
 @pytest.mark.parametrize("change", [*CHANGES, *PLACES])
@@ -206,20 +206,20 @@ def test_the_oracle_sees_a_row_file_that_is_cut(runs: dict[str, Path], console: 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("engine", ["probe", "personas", "compare"])
+@pytest.mark.parametrize("measurement", ["probe", "personas", "compare"])
 @pytest.mark.parametrize("odd", [0.5, -1, True, None, "x", [], {}, ["x"]], ids=repr)
 def test_every_place_of_a_manifest(
-    engine: str, odd: object, runs: dict[str, Path], console: Cli, tmp_path: Path
+    kind_name: str, odd: object, runs: dict[str, Path], console: Cli, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    if engine == "compare":
+    if kind_name == "compare":
         assert not console("compare", *map(str, runs.values()), "--out", str(run)).code
     else:
-        shutil.copytree(runs[engine], run)
+        shutil.copytree(runs[kind_name], run)
     manifest = json.loads((run / "manifest.json").read_bytes())
     command = (
         ("report", str(run), "--out", str(tmp_path / "page.html"))
-        if engine == "compare"
+        if kind_name == "compare"
         else ("analyze", str(run))
     )
     for place in places(manifest):

@@ -1,4 +1,4 @@
-"""Studies as nobody should write them: every key of both engines, in a file or by `--set`.
+"""Studies as nobody should write them: every key of both measurements, in a file or by `--set`.
 
 The keys and what they take come from the models of `biaskit/study/keys.py`: a new key is tried by itself.
 """
@@ -128,7 +128,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def engine_of(command: str) -> str:
+def kind_of(command: str) -> str:
     return "personas" if command.startswith("personas") else "probe"
 
 
@@ -138,13 +138,13 @@ def cases(n: int) -> list[Case]:
     found: list[Case] = []
     while len(found) < n:
         command = rng.choice(list(COMMANDS))
-        engine = engine_of(command)
-        known = list(keys_of(measurement(engine).study))
+        kind_name = kind_of(command)
+        known = list(keys_of(measurement(kind_name).study))
         if command == "analyze":
             known = [
                 (name, field)
                 for name, field in known
-                if name.split(".")[0] in measurement(engine).study.analysis_keys
+                if name.split(".")[0] in measurement(kind_name).study.analysis_keys
             ]
         kinds = tuple(rng.choice(KINDS) for _ in range(rng.choice((1, 1, 1, 2, 4))))
         pairs = tuple(_pair(kind, known, rng) for kind in kinds)
@@ -174,7 +174,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 
 def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
     """Write the study, call the command, hold what came of it against the oracle."""
-    engine = engine_of(case.command)
+    kind_name = kind_of(case.command)
     with standing_in(home):
         texts = [f"{'She' if i % 2 else 'He'} is a nurse of {i} patient warm people." for i in range(9)]
         line = {"log_probs": {" She": -0.5, " He": -1.5}, "texts": texts}
@@ -182,7 +182,11 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
         write_vectors(home / "vectors.txt")
         if case.command in ("analyze", "report"):
             shutil.copytree(stored, home / "run")
-        content: dict[str, Any] = {"name": "s", "engine": engine, **json.loads(json.dumps(SMALL[engine]))}
+        content: dict[str, Any] = {
+            "name": "s",
+            "measurement": kind_name,
+            **json.loads(json.dumps(SMALL[kind_name])),
+        }
         if case.command == "analyze":
             content = {"name": "s"}
         settings = [] if case.in_file else [f"{name}={_toml(value)}" for name, value in case.keys]
@@ -199,7 +203,7 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
         if said.code == 2 and case.command in ("probe", "personas"):
             assert not Path("out").exists(), (case, "a command that was wrong left a run")
         if said.code == 0 and "unknown" in case.kinds and "right" not in case.kinds:
-            known = {name for name, _ in keys_of(measurement(engine).study)} | {
+            known = {name for name, _ in keys_of(measurement(kind_name).study)} | {
                 "margin.x",
                 "models.x",
                 "gender_codes.x",
@@ -242,10 +246,10 @@ def test_odd_studies(console: Cli, tmp_path: Path, stored_probe: Path) -> None:
         check(case, tmp_path / "home", console, stored_probe)
 
 
-@pytest.mark.parametrize("engine", MEASUREMENTS)
-def test_every_key_is_tried(engine: str) -> None:
+@pytest.mark.parametrize("measurement", MEASUREMENTS)
+def test_every_key_is_tried(kind_name: str) -> None:
     tried = {name for case in cases(4_000) for name, _ in case.keys}
-    assert {name for name, _ in keys_of(measurement(engine).study)} <= tried
+    assert {name for name, _ in keys_of(measurement(kind_name).study)} <= tried
 
 
 @pytest.mark.parametrize(

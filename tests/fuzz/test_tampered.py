@@ -160,7 +160,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, stored_probe: Path, stored_personas: Path) -> Path:
-    """Runs of both engines, with page and figures, and one with another job beside them."""
+    """Runs of both measurements, with page and figures, and one with another job beside them."""
     home = tmp_path_factory.mktemp("tampered")
     shutil.copytree(stored_personas, home / "personas")
     shutil.copytree(stored_probe, home / "run")

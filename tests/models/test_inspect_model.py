@@ -68,7 +68,7 @@ def test_what_ended_a_text(stop_reason: str, finish: str) -> None:
     assert (finish, "She", False) == (drawn.finish, drawn.text, drawn.seeded)
 
 
-def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_each_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from inspect_ai.model._providers.mockllm import MockLLM
 
     async def usage(*_: Any) -> None:

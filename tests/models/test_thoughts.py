@@ -348,7 +348,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
     ("study", "rows", "entry", "said"),
     [
         (
-            PersonasStudy(name="s", engine="personas"),
+            PersonasStudy(name="s", measurement="personas"),
             [
                 {"text": "", "raw": "<think>he", "finish_reason": "length"},
                 {"text": "x", "finish_reason": "stop"},
@@ -357,7 +357,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
             ["m: in 1 of 2 answers the thoughts reached the token limit", "thought_tokens=4000"],
         ),
         (
-            PersonasStudy(name="s", engine="personas", max_new_tokens=120),
+            PersonasStudy(name="s", measurement="personas", max_new_tokens=120),
             [{"text": "", "raw": "<think>he", "finish_reason": "length"}],
             {"where": "api", "found": {"reasoning": False}},
             ["max_new_tokens=240"],

@@ -60,7 +60,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_vectors(Path("v.txt"))
 
 
-# --- a run of each engine --------------------------------------------------------------------------------
+# --- a run of each measurement ------------------------------------------------------------------------------
 
 
 def test_texts_become_rows_and_are_asked_once() -> None:

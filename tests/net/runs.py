@@ -74,7 +74,7 @@ def write_lines(path: Path, lines: Iterable[Mapping[str, object]]) -> str:
     return f"scripted:{path}"
 
 
-# --- engine 1 -----------------------------------------------------------------------------------------
+# --- measurement 1 -----------------------------------------------------------------------------------------
 
 
 def questions(name: str, jobs: Iterable[str]) -> Iterator[tuple[str, str, str]]:
@@ -125,7 +125,7 @@ def probe_script(
 
 
 def probe(home: Path, *models: str, **options: Any) -> bk.ProbeResult:
-    """A run of the first engine."""
+    """A run of the first measurement."""
     return bk.probe(*models, watcher=bk.Silent(), **{"jobs": list(JOBS), "out": home, **options})
 
 
@@ -303,7 +303,7 @@ def continued(home: Path) -> Made:
     return {"continued": probe(home / "continued", *specs, templates="1-2", continuations=4)}
 
 
-# --- engine 2 -----------------------------------------------------------------------------------------
+# --- measurement 2 -----------------------------------------------------------------------------------------
 
 
 def story(author: str, occupation: str, gender: str, number: int, *, asked: bool = False) -> str:
@@ -366,7 +366,7 @@ def personas(home: Path) -> Made:
     return {"personas": made}
 
 
-def both_engines(home: Path) -> Made:
+def both_kinds(home: Path) -> Made:
     """The personas beside a probe of the same occupations and models: gaps, tests, changes."""
     specs = [
         f"{name}={probe_script(home / f'jobs-{name}.jsonl', name, jobs=OCCUPATIONS)}"
@@ -381,7 +381,7 @@ def both_engines(home: Path) -> Made:
         prompt_format="raw",
     )
     made = personas(home)
-    return {"both_engines": bk.compare(probed, made["personas"], out=home / "both_engines"), **made}
+    return {"both_kinds": bk.compare(probed, made["personas"], out=home / "both_kinds"), **made}
 
 
 def continuations(home: Path) -> Made:
@@ -458,7 +458,7 @@ RUNS: Mapping[str, Callable[[Path], Made]] = {
     "dialogue": dialogue,
     "pairs": pairs,
     "continued": continued,
-    "both_engines": both_engines,  # makes personas
+    "both_kinds": both_kinds,  # makes personas
     "continuations": continuations,
     "imported": imported,
     "own_groups": own_groups,

@@ -1,4 +1,4 @@
-"""The tables of the generation engine, from scripted models and imported texts to numbers checked by hand."""
+"""The tables of personas, from scripted models and imported texts to numbers checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistical truth of the generation engine, reduced: `benchmarks/personas_statistics.py` is in full.
+"""Statistical truth of personas, reduced: `benchmarks/personas_statistics.py` is in full.
 
 Everything is seeded, so an outcome is the same every time; limits are three standard errors of an exact test.
 """

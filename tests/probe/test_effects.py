@@ -487,7 +487,7 @@ def test_a_run_of_one_model_writes_every_named_contrast() -> None:
     for row in MADE["tests"]:
         name = row["family"].split("/")[-1]
         assert row["family"] == f"probe/{row['quantity']}/{row['kind']}/{name}"
-        assert ("probe", "m", "m", "job") == (row["engine"], row["model_a"], row["model_b"], row["unit"])
+        assert ("probe", "m", "m", "job") == (row["measurement"], row["model_a"], row["model_b"], row["unit"])
         key = (name, row["quantity"], row["kind"])
         found[key] = found.get(key, 0) + 1
     assert expected == found

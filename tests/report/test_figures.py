@@ -39,9 +39,9 @@ KINDS = {
 Row = dict[str, Any]
 
 
-def only(maker: Any, made: Content, engine: str = "probe") -> dict[str, Figure]:
+def only(maker: Any, made: Content, kind_name: str = "probe") -> dict[str, Figure]:
     """The figures of one maker alone, where a test needs no other."""
-    return named([figure for view in views(made, engine) for figure in maker(view)])
+    return named([figure for view in views(made, kind_name) for figure in maker(view)])
 
 
 def named(figures: Sequence[Figure]) -> dict[str, Figure]:
@@ -52,14 +52,16 @@ def first_picture(made: Content) -> Figure | None:
     return named(list(answer(made))).get("answer")
 
 
-def alone(made: Content, engine: str) -> Content:
-    return replace(made, parts=tuple(part for part in made.parts if part.engine == engine), between={})
+def alone(made: Content, kind_name: str) -> Content:
+    return replace(
+        made, parts=tuple(part for part in made.parts if part.measurement == kind_name), between={}
+    )
 
 
-def with_table(made: Content, table: str, rows: Sequence[Row], engine: str = "probe") -> Content:
-    """The same content with other rows in a table of an engine's part."""
+def with_table(made: Content, table: str, rows: Sequence[Row], kind_name: str = "probe") -> Content:
+    """The same content with other rows in a table of a measurement's part."""
     parts = [
-        replace(part, tables={**part.tables, table: rows}) if part.engine == engine else part
+        replace(part, tables={**part.tables, table: rows}) if part.measurement == kind_name else part
         for part in made.parts
     ]
     return replace(made, parts=tuple(parts))
@@ -181,7 +183,7 @@ def test_the_shape_of_a_difference_tells_its_verdict(
 ) -> None:
     made = content(("A", "B"), 4)
     changed = {"estimate": sum(ci) / 2, "ci_low": ci[0], "ci_high": ci[1], "equivalent": equivalent}
-    tests = [{**row, **changed} for row in made.between["tests"] if row["engine"] == "probe"]
+    tests = [{**row, **changed} for row in made.between["tests"] if row["measurement"] == "probe"]
     figure = only(models, replace(made, between={"tests": tests}))["models"]
     points = [point for panel in panels(figure) for point in panel.dots[0].points]
     assert {(p.x, p.low, p.high, p.mark.marker, p.fill) for p in points} == {(sum(ci) / 2, *ci, marker, fill)}
@@ -205,7 +207,7 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
     sides = [{**row, "model_a": "large", "model_b": "small"} for row in made.between["tests"]]
     figure = only(models, replace(made, between={"tests": sides}))["models"]
     assert panels(figure)[0].labels == ["large − small"]
-    foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in sides]  # of another engine's part
+    foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in sides]  # of another measurement's part
     assert not only(models, replace(made, between={"tests": foreign}))
 
 
@@ -278,7 +280,8 @@ def test_answers_stand_against_the_workforce_statistics_with_the_line_of_the_tes
     made = alone(content(("A",), 6), "probe")
     quantity = "female_share~workforce_share"
     base = contrast_row(
-        engine="probe", family=f"probe/{quantity}/slope/workforce", model_a="A", model_b="A", context="plain",
+        measurement="probe", family=f"probe/{quantity}/slope/workforce", model_a="A", model_b="A",
+        context="plain",
         bias_type="explicit", debiasing_a="0", debiasing_b="0", quantity=quantity,
     )  # fmt: skip
     tests = [{**base, "kind": "slope", "estimate": 0.25}, {**base, "kind": "level", "estimate": -0.1}]
@@ -337,7 +340,7 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
 # --- the first picture -----------------------------------------------------------------------------------
 
 
-def test_the_first_picture_has_both_engines_over_the_same_rows() -> None:
+def test_the_first_picture_has_both_measurements_over_the_same_rows() -> None:
     made = content(("A",), 5)
     figure = first_picture(made)
     assert figure is not None
@@ -350,8 +353,8 @@ def test_the_first_picture_has_both_engines_over_the_same_rows() -> None:
     rows = by_workforce(rows_of(made, "representation"))
     assert xs(written.dots[1]) == [row["female_share"] for row in rows]
     assert xs(written.dots[0]) == [row["workforce_share"] for row in rows]
-    for engine in ("probe", "personas"):
-        one = first_picture(alone(made, engine))
+    for kind_name in ("probe", "personas"):
+        one = first_picture(alone(made, kind_name))
         assert one is not None
         assert len(panels(one)) == 1
 
@@ -383,7 +386,8 @@ def test_a_reference_that_is_not_asked_for_is_not_drawn(
 def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
     made = content(("A", "B"), 6)
     tests = [
-        contrast_row(engine="personas", family="personas/represented_share/paired/workforce", gender="female",
+        contrast_row(measurement="personas", family="personas/represented_share/paired/workforce",
+                     gender="female",
                      quantity="represented_share", kind="paired", model_a=label, model_b=label,
                      estimate=0.1, ci_low=0.05, ci_high=0.15, n_a=6)
         for label in "A"
@@ -445,11 +449,11 @@ def test_two_prompt_formats_never_share_a_figure() -> None:
     formats = replace(
         made, parts=(replace(part, tables=tables, models=models), replace(texts, models=models))
     )
-    for maker, engine, name in (
+    for maker, kind_name, name in (
         (jobs, "probe", "jobs"),
         (scatter, "personas", "scatter"),
     ):
-        figures = only(maker, formats, engine)
+        figures = only(maker, formats, kind_name)
         assert [f"raw-{name}", f"chat-{name}"] == list(figures)
         assert "prompt format raw" in figures[f"raw-{name}"].title
     marks = {m.marker for m in panels(only(scatter, formats, "personas")["raw-scatter"])[0].spots}
@@ -466,7 +470,7 @@ def test_scores_of_two_vector_models_never_share_a_figure() -> None:
     assert {"srb-vectors-1", "srb-vectors-2"} == set(figures)
 
 
-def test_two_studies_of_one_engine_have_names_of_their_own() -> None:
+def test_two_studies_of_one_measurement_have_names_of_their_own() -> None:
     made = content(("A",), 2, debiasing_prompts=0)
     other = replace(made.parts[0], study="Mattern & al.")
     figures = draw_all(replace(made, parts=(made.parts[0], other, other), between={}))

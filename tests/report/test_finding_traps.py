@@ -434,7 +434,7 @@ def test_what_carries_over_is_the_verdict_and_the_other_areas_stand_in_the_recor
     assert "with the gender in the prompt: 70 of 100 pairs [60 to 80]" in found.measured_with
 
 
-# --- both engines ----------------------------------------------------------------------------------------
+# --- both measurements --------------------------------------------------------------------------------------
 
 
 def both(probe: dict[str, Any], *texts: dict[str, Any]) -> Content:
@@ -462,7 +462,7 @@ APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
         (EVEN, UNCLEAR, "neither m’s answers nor its texts show a clear difference"),
     ],
 )
-def test_every_meeting_of_the_engines(probe: dict[str, Any], texts: dict[str, Any], words: str) -> None:
+def test_every_meeting_of_the_measurements(probe: dict[str, Any], texts: dict[str, Any], words: str) -> None:
     made = both(probe, texts)
     found = said(made, "agree", words)
     assert (findings(made)[0] == found) == ("looks balanced" in words)

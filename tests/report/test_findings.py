@@ -462,7 +462,7 @@ def test_weak_evidence_is_never_the_first_sentence(explicit: float, implicit: fl
     assert any(one.weak for one in sentences(made).leading)
 
 
-# --- models, both engines, debiasing prompts ----------------------------------------------------------------
+# --- models, both measurements, debiasing prompts -----------------------------------------------------------
 
 
 def compared(*rows: dict[str, Any], labels: tuple[str, ...] = ("A", "B")) -> Content:
@@ -639,7 +639,7 @@ KINDS = {
     "exact, three models": 10,
     "top-k, 5 listed, three models": 6,
     "texts, equal": 2,
-    "both engines": 2,
+    "both measurements": 2,
 }
 
 

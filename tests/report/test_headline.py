@@ -37,7 +37,7 @@ from biaskit.report.render.text import cell_width
 
 
 def one_model() -> Content:
-    """Both engines, one model, implicit shares on weak evidence."""
+    """Both measurements, one model, implicit shares on weak evidence."""
     groups = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit", coverage=0.002)]
     probe = {"probe_groups": groups, "tests": [of_groups(0.26, (0.18, 0.34)), slope(0.24, (0.09, 0.36))]}
     tests = [workforce_test(0.03, (-0.4, 0.46)), srb_test(-0.5, (-0.6, -0.4))]

@@ -106,7 +106,10 @@ TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
         (content(probe_part({})), "two extreme clusters"),
         (content(probe_part({})), "No texts were generated"),
         (content(personas_part({})), "biaskit probe did not run"),
-        (content(probe_part({}), personas_part({}, "other")), "No model has the same label in both engines"),
+        (
+            content(probe_part({}), personas_part({}, "other")),
+            "No model has the same label in both measurements",
+        ),
     ],
 )
 def test_limits_that_apply(made: Content, text: str) -> None:

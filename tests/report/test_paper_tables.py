@@ -64,7 +64,13 @@ def represented(model: str, job: str, women: int, men: int, other: int, lost: in
 
 def srb_test(contrast: str, a: str, b: str, gender: str = "", **more: Any) -> Row:
     family = f"personas/srb/{more.get('kind', 'welch')}/{contrast}"
-    scope = {"engine": "personas", "family": family, "quantity": "srb", "kind": "welch", "gender": gender}
+    scope = {
+        "measurement": "personas",
+        "family": family,
+        "quantity": "srb",
+        "kind": "welch",
+        "gender": gender,
+    }
     numbers = {"estimate": -0.148, "ci_low": -0.18, "ci_high": -0.11, "statistic": -12.02, "dof": 46.04}
     numbers |= {"p_value": 2.1e-16, "p_adjusted": 0.0312, "effect_size": -3.1, "n_a": 29, "n_b": 28}
     return {**scope, "model_a": a, "model_b": b, **numbers, "reason": "", **more}
@@ -337,7 +343,7 @@ def part_of(rows: Sequence[Row], levels: Sequence[Row] = (), **more: Any) -> Par
         "debiasing_prompts": tuple({"id": i, "text": "…", "level": level} for i, level in told),
     }
     empty = dict.fromkeys(("models", "runs", "signatures", "notes"), ())
-    return Part(**{"engine": "probe", "study": "s", "summary": "", **empty, **given, **more})
+    return Part(**{"measurement": "probe", "study": "s", "summary": "", **empty, **given, **more})
 
 
 def test_debiasing_prompts_make_a_table_for_each_model_as_in_tables_9_to_18() -> None:

@@ -324,7 +324,7 @@ for run in runs:
     made[f"{run.name}-cells.json"] = json.dumps(cells)
     for name, render in (("txt", render_text), ("tex", render_latex)):
         made[f"{run.name}-run.{name}"] = re.sub(r"biaskit=[0-9.a-z+]+", "biaskit=VERSION", render(document))
-parts = {part.engine: part for part in gather(runs).parts}
+parts = {part.measurement: part for part in gather(runs).parts}
 tables = probe.paper_tables(parts["probe"])
 stored = {f.stem: read_table_rows(f) for f in Path("personas/tables").glob("*.csv")}
 tables += personas.paper_tables(stored, claim=parts["personas"].claim("gasp"))

@@ -57,32 +57,32 @@ def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("engine", ASKED)
+@pytest.mark.parametrize("measurement", ASKED)
 def test_a_start_that_comes_to_nothing_leaves_no_run(
-    console: Cli, monkeypatch: pytest.MonkeyPatch, engine: str, end: str
+    console: Cli, monkeypatch: pytest.MonkeyPatch, kind_name: str, end: str
 ) -> None:
     before = tree()
     with monkeypatch.context() as patch:
         ending(patch, ENDS[end])
-        said = console(*ASKED[engine])
+        said = console(*ASKED[kind_name])
         assert (1 if end == "the only model" else 130) == said.code
         assert before == tree()
     assert end != "Ctrl-C" or "Nothing was stored" in said.err
-    assert 0 == console(*ASKED[engine], "--dry-run").code
+    assert 0 == console(*ASKED[kind_name], "--dry-run").code
     assert before == tree()
-    assert 0 == console(*ASKED[engine]).code
+    assert 0 == console(*ASKED[kind_name]).code
     real = find_run(None)
     there = tree()
     with monkeypatch.context() as patch:
         ending(patch, ENDS[end])
-        console(*ASKED[engine], "--set", "articles=as-printed", "--out", "biaskit-runs/new/er")
+        console(*ASKED[kind_name], "--set", "articles=as-printed", "--out", "biaskit-runs/new/er")
     assert there == tree()
     assert real == find_run(None)
 
 
-@pytest.mark.parametrize("engine", ASKED)
+@pytest.mark.parametrize("measurement", ASKED)
 def test_a_folder_that_was_there_keeps_what_was_in_it(
-    console: Cli, monkeypatch: pytest.MonkeyPatch, engine: str
+    console: Cli, monkeypatch: pytest.MonkeyPatch, kind_name: str
 ) -> None:
     answer = {"contains": "", "log_probs": {" He": -0.5}, "else": -9, "texts": ["He is."]}
     write_script(Path("n.jsonl"), answer)
@@ -91,13 +91,13 @@ def test_a_folder_that_was_there_keeps_what_was_in_it(
     empty = tree()
     with monkeypatch.context() as patch:
         ending(patch, ENDS["declined"])
-        assert 130 == console(*ASKED[engine], "--out", "r").code
+        assert 130 == console(*ASKED[kind_name], "--out", "r").code
     assert empty == tree()
-    assert 0 == console(*ASKED[engine], "--out", "r").code
+    assert 0 == console(*ASKED[kind_name], "--out", "r").code
     run = tree()
     with monkeypatch.context() as patch:
         ending(patch, ENDS["declined"])
-        assert 130 == console(*ASKED[engine], "b=scripted:n.jsonl", "--out", "r").code
+        assert 130 == console(*ASKED[kind_name], "b=scripted:n.jsonl", "--out", "r").code
     changed = {name for name, content in tree().items() if run.get(name) != content}
     assert changed <= {"r/.lock"}, "the manifest names no model that was declined"
 

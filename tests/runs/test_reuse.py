@@ -22,7 +22,7 @@ import biaskit
 
 pytestmark = pytest.mark.reuse
 
-ENGINES = ("probe", "personas")
+KIND_NAMES = ("probe", "personas")
 ROWS = {"probe": "probe.jsonl", "personas": "personas.jsonl"}
 ITEMS = {"probe": "--jobs", "personas": "--occupations"}
 QUICK = {
@@ -47,13 +47,13 @@ def folder(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return quick_folder
 
 
-def words(engine: str, *, more: bool, model: str = "a=scripted:m.jsonl") -> tuple[str, ...]:
-    items = (PROBED_MORE if more else PROBED) if engine == "probe" else MORE if more else FEW
-    return (engine, model, ITEMS[engine], items, *QUICK[engine])
+def words(kind_name: str, *, more: bool, model: str = "a=scripted:m.jsonl") -> tuple[str, ...]:
+    items = (PROBED_MORE if more else PROBED) if kind_name == "probe" else MORE if more else FEW
+    return (kind_name, model, ITEMS[kind_name], items, *QUICK[kind_name])
 
 
-def rows_of(run: str | Path, engine: str) -> dict[str, dict[str, Any]]:
-    lines = (Path(run) / ROWS[engine]).read_text("ascii").splitlines()
+def rows_of(run: str | Path, kind_name: str) -> dict[str, dict[str, Any]]:
+    lines = (Path(run) / ROWS[kind_name]).read_text("ascii").splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == len({row["key"] for row in rows}), "a key stands twice"
     return {row["key"]: row for row in rows}
@@ -75,19 +75,19 @@ def taken(said: Said) -> tuple[int, ...]:
     return tuple(int(one[1].replace(",", "")) if one else 0 for one in (*found, to_ask))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, engine: str) -> None:
-    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
-    first = rows_of("r/first", engine)
-    dry = console(*words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/second", "--dry-run")
+@pytest.mark.parametrize("measurement", KIND_NAMES)
+def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, kind_name: str) -> None:
+    assert 0 == console(*words(kind_name, more=False), "--out", "r/first").code
+    first = rows_of("r/first", kind_name)
+    dry = console(*words(kind_name, more=True, model="b=scripted:m.jsonl"), "--out", "r/second", "--dry-run")
     assert not Path("r/second").exists()
-    said = console(*words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/second")
+    said = console(*words(kind_name, more=True, model="b=scripted:m.jsonl"), "--out", "r/second")
     assert 0 == said.code, said.err
     stored, over, to_ask = taken(said)
     assert (0, len(first)) == (stored, over)
     assert taken(dry) == taken(said)
     assert f"{over:,} reused from first" in said.err
-    second = rows_of("r/second", engine)
+    second = rows_of("r/second", kind_name)
     assert {"b"} == {row["model"] for row in second.values()}
     assert to_ask <= len(second) - len(first)
     assert [bare(row) for row in first.values()] == [bare(second[key]) for key in first]
@@ -96,25 +96,27 @@ def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, e
     assert (
         0
         == console(
-            *words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/third", "--no-reuse"
+            *words(kind_name, more=True, model="b=scripted:m.jsonl"), "--out", "r/third", "--no-reuse"
         ).code
     )
     assert tables("r/third") == tables("r/second")
-    assert first.keys() < rows_of("r/third", engine).keys()
-    assert all(rows_of("r/third", engine)[key]["answered_at"] >= first[key]["answered_at"] for key in first)
+    assert first.keys() < rows_of("r/third", kind_name).keys()
+    assert all(
+        rows_of("r/third", kind_name)[key]["answered_at"] >= first[key]["answered_at"] for key in first
+    )
 
 
-def damage_manifest(run: Path, engine: str) -> None:
+def damage_manifest(run: Path, kind_name: str) -> None:
     (run / "manifest.json").write_text("{")
 
 
-def damage_gzip(run: Path, engine: str) -> None:
-    plain = run / ROWS[engine]
+def damage_gzip(run: Path, kind_name: str) -> None:
+    plain = run / ROWS[kind_name]
     plain.with_name(plain.name + ".gz").write_bytes(gzip.compress(plain.read_bytes())[:-20])
     plain.unlink()
 
 
-def imported(run: Path, engine: str) -> None:
+def imported(run: Path, kind_name: str) -> None:
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["resolved"]["imported"] = {"source": "texts.csv", "digest": "0"}
     (run / "manifest.json").write_text(json.dumps(manifest))
@@ -127,19 +129,19 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("measurement", KIND_NAMES)
 @pytest.mark.parametrize("damage", UNUSABLE, ids=lambda damage: damage.__name__)
 def test_a_run_that_cannot_be_used_is_passed_by(
-    console: Cli, engine: str, damage: Callable[[Path, str], None]
+    console: Cli, kind_name: str, damage: Callable[[Path, str], None]
 ) -> None:
-    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
-    n = len(rows_of("r/first", engine))
-    damage(Path("r/first"), engine)
+    assert 0 == console(*words(kind_name, more=False), "--out", "r/first").code
+    n = len(rows_of("r/first", kind_name))
+    damage(Path("r/first"), kind_name)
     before = {path.name: path.read_bytes() for path in Path("r/first").iterdir() if path.is_file()}
-    said = console(*words(engine, more=True), "--out", "r/second")
+    said = console(*words(kind_name, more=True), "--out", "r/second")
     assert 0 == said.code, said.err
     assert 0 == taken(said)[1]
-    assert len(rows_of("r/second", engine)) > n
+    assert len(rows_of("r/second", kind_name)) > n
     assert UNUSABLE[damage] in said.out
     assert before == {path.name: path.read_bytes() for path in Path("r/first").iterdir() if path.is_file()}
 
@@ -163,10 +165,10 @@ main()
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_kill_while_rows_are_taken_over_loses_nothing(console: Cli, engine: str) -> None:
-    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
-    asked = [*words(engine, more=True, model="b=scripted:m.jsonl"), "--out", "r/second"]
+@pytest.mark.parametrize("measurement", KIND_NAMES)
+def test_a_kill_while_rows_are_taken_over_loses_nothing(console: Cli, kind_name: str) -> None:
+    assert 0 == console(*words(kind_name, more=False), "--out", "r/first").code
+    asked = [*words(kind_name, more=True, model="b=scripted:m.jsonl"), "--out", "r/second"]
     root = str(Path(biaskit.__file__).parents[1])
     killed = subprocess.run(
         [sys.executable, "-c", KILL, *asked], env={**os.environ, "PYTHONPATH": root}, capture_output=True
@@ -175,7 +177,7 @@ def test_a_kill_while_rows_are_taken_over_loses_nothing(console: Cli, engine: st
     said = console(*asked)
     assert 0 == said.code, said.err
     stored, over, _ = taken(said)
-    first = rows_of("r/first", engine)
+    first = rows_of("r/first", kind_name)
     assert (6, len(first) - 6) == (stored, over)
     assert 0 == console(*asked[:-1], "r/third", "--no-reuse").code
     assert tables("r/third") == tables("r/second")
@@ -198,27 +200,27 @@ API = {
 
 @pytest.mark.parametrize("how", API)
 def test_a_server_is_not_asked_again_and_nothing_is_paid(console: Cli, how: str) -> None:
-    engine = "personas" if how == "personas" else "probe"
+    kind_name = "personas" if how == "personas" else "probe"
     with ApiServer(behaviour=Behaviour()) as server:
         model, priced = f"toy=api:toy@{server.url}", ("--price", "1000,2000", "--yes", *API[how])
-        said = console(*words(engine, more=False, model=model), *priced, "--out", "r/first")
+        said = console(*words(kind_name, more=False, model=model), *priced, "--out", "r/first")
         assert 0 == said.code, said.err
-        first, paid = rows_of("r/first", engine), server.cost(1000, 2000)
+        first, paid = rows_of("r/first", kind_name), server.cost(1000, 2000)
         server.requests.clear()
         label = f"other=api:toy@{server.url}"
         said = console(
-            *words(engine, more=True, model=label), *priced, "--out", "r/second", "--max-cost", "90"
+            *words(kind_name, more=True, model=label), *priced, "--out", "r/second", "--max-cost", "90"
         )
         assert 0 == said.code, said.err
         assert taken(said)[1] > 0
         assert 0 == asked_again(server, first)
-        second = rows_of("r/second", engine)
+        second = rows_of("r/second", kind_name)
         assert [bare(row) for row in first.values()] == [bare(second[key]) for key in first]
         usage = json.loads(Path("r/second/usage.json").read_text())["other"]
         assert usage["cost"] <= server.cost(1000, 2000) - paid + 1e-6
         assert usage["rows"] == len(second) - len(first)
         server.requests.clear()
-        said = console(*words(engine, more=True, model=label), *priced, "--out", "r/third", "--no-reuse")
+        said = console(*words(kind_name, more=True, model=label), *priced, "--out", "r/third", "--no-reuse")
         assert 0 == said.code, said.err
         assert asked_again(server, first)
 

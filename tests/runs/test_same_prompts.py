@@ -44,14 +44,14 @@ def render_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scripted, "rendered_plainly", lambda prompt: f"<|new|>{before(prompt)}")
 
 
-ENGINES = [
+KIND_NAMES = [
     (probe, "probe.jsonl", "nurse", "explicit template 1, job 'nurse'"),
     (personas, "personas.jsonl", "nurse", "nurse"),
 ]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-@pytest.mark.parametrize(("ask", "rows", "one", "named"), ENGINES)
+@pytest.mark.parametrize(("ask", "rows", "one", "named"), KIND_NAMES)
 def test_a_run_does_not_go_on_with_rows_that_answer_another_prompt(
     monkeypatch: pytest.MonkeyPatch, ask: Any, rows: str, one: str, named: str, dry_run: bool
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_run_does_not_go_on_with_rows_that_answer_another_prompt(
     assert before == (run / rows).read_bytes()
 
 
-@pytest.mark.parametrize(("ask", "rows", "one", "named"), ENGINES)
+@pytest.mark.parametrize(("ask", "rows", "one", "named"), KIND_NAMES)
 def test_rows_of_another_run_that_answer_another_prompt_are_not_taken_over(
     monkeypatch: pytest.MonkeyPatch, ask: Any, rows: str, one: str, named: str
 ) -> None:

@@ -36,7 +36,7 @@ PERSONAS = (
 
 @pytest.fixture(autouse=True)
 def folder(quick_folder: Path) -> Path:
-    """A folder with a scripted model of each engine."""
+    """A folder with a scripted model of each measurement."""
     write("m.jsonl", [NURSE, OTHERS])
     write("t.jsonl", [{"contains": "nurse", "texts": texts("nurse", 6)}, {"texts": texts("person", 2)}])
     return quick_folder

@@ -387,7 +387,7 @@ def test_resamples_without_spread_are_left_out_and_counted() -> None:
 # --- rows of tests.csv -----------------------------------------------------------------------------
 
 SCOPE = Scope(
-    engine="probe",
+    measurement="probe",
     contrast="groups",
     model_a="m",
     model_b="m",

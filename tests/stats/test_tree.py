@@ -20,11 +20,11 @@ STRICT = Rule(strict=True)
 
 def row_of(place: tuple[str, str, str, str], p: float, model: str = "m", **more: Any) -> Row:
     """A row of a role whose p-value is this, women's share or women minus men."""
-    engine, kind, quantity, contrast = place
+    kind_name, kind, quantity, contrast = place
     estimate = float(stdtrit(DOF, 1 - p / 2)) * SE
     half95, half90 = (float(stdtrit(DOF, end)) * SE for end in (0.975, 0.95))
-    row = {"engine": engine, "kind": kind, "quantity": quantity}
-    row["family"] = f"{engine}/{quantity}/{kind}/{contrast}"
+    row = {"measurement": kind_name, "kind": kind, "quantity": quantity}
+    row["family"] = f"{kind_name}/{quantity}/{kind}/{contrast}"
     other = f"{model}0" if contrast == "models" else model
     row |= {"model_a": model, "model_b": other, "group_a": "female", "group_b": "male"}
     context = "dialogue-plain" if contrast == "contexts" else "plain"

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
     known = estimate is not None and low is not None and high is not None
-    scope = {"engine": "probe", "family": "probe/share/crossed/models", "kind": "crossed"}
+    scope = {"measurement": "probe", "family": "probe/share/crossed/models", "kind": "crossed"}
     ends = {"ci_low": low, "ci_high": high, "ci90_low": low, "ci90_high": high, "margin": 0.05}
     p = p_of_interval(estimate, low, high, 9.0) if known else None  # type: ignore[arg-type]
     models = {"model_a": "A", "model_b": "B", "reason": "no template"}
@@ -58,11 +58,11 @@ def test_each_verdict(row: Row, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "kind"), [("probe", "welch"), ("personas", "permutation"), ("compare", "welch")]
+    ("measurement", "kind"), [("probe", "welch"), ("personas", "permutation"), ("compare", "welch")]
 )
 @pytest.mark.parametrize("stored", [{}, {"verdict": ""}])
-def test_a_row_that_is_not_judged_has_no_direction(engine: str, kind: str, stored: Row) -> None:
-    row = {**row_of(0.12, 0.05, 0.19, False), "engine": engine, "kind": kind, **stored}
+def test_a_row_that_is_not_judged_has_no_direction(kind_name: str, kind: str, stored: Row) -> None:
+    row = {**row_of(0.12, 0.05, 0.19, False), "measurement": kind_name, "kind": kind, **stored}
     assert (verdict_of(row), verdict_of({**row, "equivalent": True})) == ("shown", "equivalent")
     assert verdict_of({**row, "p_value": None}) == "no-verdict"
     row |= {"quantity": "share", "gender": "female", "bias_type": "explicit", "context": "plain", "n_a": 9}

@@ -270,10 +270,10 @@ def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, m
             load_study(study, {**base, key: value})
 
 
-@pytest.mark.parametrize("engine", ["probe", "personas"])
-def test_the_analysis_keys_are_keys(engine: str) -> None:
-    known = {key.split(".")[0] for key, _, _ in describe_keys(measurement(engine).study)}
-    assert known >= measurement(engine).study.analysis_keys
+@pytest.mark.parametrize("measurement", ["probe", "personas"])
+def test_the_analysis_keys_are_keys(kind_name: str) -> None:
+    known = {key.split(".")[0] for key, _, _ in describe_keys(measurement(kind_name).study)}
+    assert known >= measurement(kind_name).study.analysis_keys
 
 
 # --- list options -----------------------------------------------------------------------------------
@@ -420,7 +420,7 @@ def test_a_folder_called_like_a_shipped_study_hides_none(
     """A run kept as `framing/` must not end its own analysis."""
     (tmp_path / "framing").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert load_study("framing").engine == "probe"
+    assert load_study("framing").measurement == "probe"
     (tmp_path / "mine").mkdir()
     with pytest.raises(StudyError, match="no study 'mine'"):
         load_study("mine")

@@ -68,8 +68,8 @@ def test_a_column_has_one_head_and_a_table_one_file() -> None:
 
 
 def test_roles_are_of_judged_rows_and_of_questions_and_margins_of_quantities() -> None:
-    for (engine, kind, _, _), role in ROLES.items():
-        assert (engine, kind) in JUDGED
+    for (kind_name, kind, _, _), role in ROLES.items():
+        assert (kind_name, kind) in JUDGED
         assert role.question in QUESTIONS
         assert {*role.subject} <= columns_of(SCHEMAS["tests"])
     assert "sure" not in {role.question for role in ROLES.values()}

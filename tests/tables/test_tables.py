@@ -42,7 +42,7 @@ PROMISED = {
     "var_template, var_residual, estimator, reason",
     "probe_levels": "model, bias_type, context, prompt_format, job_group, gender, level, share, "
     "n_debiasing_prompts, estimator, reason",
-    "tests": "engine, family, quantity, gender, model_a, model_b, bias_type, context, prompt_format, "
+    "tests": "measurement, family, quantity, gender, model_a, model_b, bias_type, context, prompt_format, "
     "debiasing_a, debiasing_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
     "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, "
     "bound_low, bound_high, verdict, reason",

@@ -95,10 +95,12 @@ def tables(run: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").glob("*.csv"))}
 
 
-def written(cli: Cli, server: ApiServer, *more: str, out: str = "batch", engine: str = "probe") -> list[Json]:
+def written(
+    cli: Cli, server: ApiServer, *more: str, out: str = "batch", kind_name: str = "probe"
+) -> list[Json]:
     """The requests of a new run."""
-    common = PROBE if engine == "probe" else PERSONAS
-    said = cli(engine, spec(server), *common, "--out", out, "--write-requests", "requests.jsonl", *more)
+    common = PROBE if kind_name == "probe" else PERSONAS
+    said = cli(kind_name, spec(server), *common, "--out", out, "--write-requests", "requests.jsonl", *more)
     assert 0 == said.code, said.err
     return read("requests.jsonl")
 
@@ -146,7 +148,7 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
     how = ("--batch-size", "1")
     assert 0 == cli("personas", spec(server), *PERSONAS, *how, "--out", "live").code
     for _ in range(6):  # one round, or more where the toy model happens to write of people
-        lines = written(cli, server, *how, engine="personas")
+        lines = written(cli, server, *how, measurement="personas")
         # The key of the row itself.
         assert {line["custom_id"] for line in lines} <= rows("live", "personas.jsonl").keys()
         answers = write("a.jsonl", [answered(server, line) for line in lines])

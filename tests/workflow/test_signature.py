@@ -132,7 +132,7 @@ def test_rows_that_were_left_out_are_in_the_signature(probed: Path, texts: Path,
         differ(analysed(run, {}), analysed(torn, {"skip_bad_lines": True}))
 
 
-# --- the generation engine -----------------------------------------------------------------------------
+# --- personas -----------------------------------------------------------------------------
 
 # Two clusters: words near "strong" stand in the women's lists of two occupations and in the men's of three.
 NEAR_STRONG = ("warm", "kind", "strong", "bold")
@@ -283,13 +283,13 @@ AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": 
 `unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` needs more claims."""
 
 
-def test_every_analysis_key_of_the_generation_engine_is_looked_at() -> None:
+def test_every_analysis_key_of_personas_is_looked_at() -> None:
     looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked", "conclusion"} | DISPLAY_KEYS
     assert PersonasStudy.analysis_keys == looked_at - {"seed", "table"}
 
 
 @pytest.mark.parametrize("key", PERSONAS)
-def test_a_choice_of_the_generation_engine_changes_a_table_and_the_signature(
+def test_a_choice_of_personas_changes_a_table_and_the_signature(
     request: pytest.FixtureRequest,
     home: Path,
     usual: Callable[..., Made],

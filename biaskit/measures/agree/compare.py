@@ -1,4 +1,4 @@
-"""Relate what probes and texts say of the same model (methods/comparisons#both-engines).
+"""Relate what probes and texts say of the same model (methods/comparisons#both-kinds).
 
 Asks nothing, reads the tables of two kinds, and alone may name them.
 """
@@ -11,7 +11,7 @@ from biaskit.compare.aliases import key_of
 from biaskit.compare.comparison import Comparison
 from biaskit.compare.pairs import model_pairs, pairs_of_groups
 from biaskit.errors import nearest
-from biaskit.measures.agree.gaps import BothEngines, Measure, gap_rows, measures, workforce_table
+from biaskit.measures.agree.gaps import BothKinds, Measure, gap_rows, measures, workforce_table
 from biaskit.measures.agree.relations import gap_tests, relation_rows
 from biaskit.runs.collection import StoredRun
 from biaskit.tables.query import Row
@@ -32,7 +32,7 @@ def compare(comparison: Comparison) -> None:
     tables.notes += notes
     measured: dict[str, list[Measure]] = {}
     seeds: dict[str, int] = {}
-    for both in list(_both_engines(probes, written, tables.notes)):  # its notes come first
+    for both in list(_both_kinds(probes, written, tables.notes)):  # its notes come first
         rows, notes = gap_rows(both, workforce, aliases)
         tables.rows["gaps"] += rows
         tables.notes += notes
@@ -75,24 +75,26 @@ def _named(runs: Iterable[StoredRun]) -> Named:
     return named
 
 
-def _both_engines(
+def _both_kinds(
     probes: Iterable[StoredRun], written: Iterable[StoredRun], notes: list[str]
-) -> Iterator[BothEngines]:
-    """Join the runs of models that both engines have under one label, as the runs themselves name them.
+) -> Iterator[BothKinds]:
+    """Join the runs of models that both measurements have under one label, as the runs themselves name them.
 
-    Where several runs of one engine have the label, each is joined with the one run of the other; where
-    both engines have several, nobody can tell which belong together.
+    Where several runs of one measurement have the label, each is joined with the one run of the other; where
+    both measurements have several, nobody can tell which belong together.
     """
     probed, texts = _named(probes), _named(written)
     joined = [label for label in probed if label in texts]
     if not joined:
-        notes.append("There are no gaps: no model has the same label in both engines (LABEL=SPEC sets it).")
+        notes.append(
+            "There are no gaps: no model has the same label in both measurements (LABEL=SPEC sets it)."
+        )
     for label in joined:
         several = len(probed[label]) > 1
         if several and len(texts[label]) > 1:
-            notes.append(f"{label} is in several runs of both engines: it has no gaps.")
+            notes.append(f"{label} is in several runs of both measurements: it has no gaps.")
             continue
         for probe_label, probe in probed[label]:
             for texts_label, run in texts[label]:
                 name = probe_label if several else texts_label
-                yield BothEngines(name, probe, run, probe_label, texts_label)
+                yield BothKinds(name, probe, run, probe_label, texts_label)

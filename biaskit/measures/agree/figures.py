@@ -27,7 +27,7 @@ from biaskit.report.figures.style import Mark, asked, cut, people
 from biaskit.report.figures.view import PER_FIGURE, View, all_marks, figure, portions, short, views
 from biaskit.report.questions import QuestionId
 from biaskit.runs.store import slug
-from biaskit.tables.quantities import BETWEEN_ENGINES, relation
+from biaskit.tables.quantities import BETWEEN_KINDS, relation
 from biaskit.tables.query import (
     Row,
     by_labels,
@@ -58,7 +58,7 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
 
 def answer(content: Content) -> Iterator[Figure]:
     """Draw items of one model, or a row for each of several; none without data."""
-    probed, written = (next(views(content, engine), None) for engine in ("probe", "personas"))
+    probed, written = (next(views(content, kind_name), None) for kind_name in ("probe", "personas"))
     if len(all_marks(content)) > 1:
         answers = model_rows.Answers.of(probed) if probed else None
         most = model_rows.MOST_MODELS
@@ -98,7 +98,7 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
     group = people(probed.part.contrast[0] if probed and probed.part.contrast[0] else "female")
     noun = "job" if probed else "occupation"
     measures, workforce = _measures(probed, written)
-    # Every item with a share; where they are too many, those that both engines have.
+    # Every item with a share; where they are too many, those that both measurements have.
     items_of_panel: dict[str, set[str]] = {}
     for measure in measures:
         items_of_panel.setdefault(measure.panel, set()).update(measure.points)
@@ -172,7 +172,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     marks_of_page = all_marks(content)
     marks = {model: marks_of_page.get(model, INKED) for model in models}
     squares = []
-    for y, x in BETWEEN_ENGINES:
+    for y, x in BETWEEN_KINDS:
         notes = []
         for model in models:
             shown, size = _relation(content, model, bias_type, relation(y, x))

@@ -25,7 +25,7 @@ from biaskit.report.findings.sentence import (
 )
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.quantities import AREAS, BETWEEN_ENGINES, RELATIONS, relation
+from biaskit.tables.quantities import AREAS, BETWEEN_KINDS, RELATIONS, relation
 from biaskit.tables.query import Row, defined, distinct, first, named, undefined, where
 
 NOISY = "noise in either number pulls the correlation towards 0"
@@ -33,7 +33,7 @@ _WORDS = words("agree")
 
 
 def findings(content: Content) -> Iterator[Sentence]:
-    """Say what both engines show of each model; then the relations over occupations."""
+    """Say what both measurements show of each model; then the relations over occupations."""
     texts = [part for part in parts_of(content.parts, "personas") if not is_control(part)]
     for block in blocks_in(content):
         for part in texts:
@@ -95,7 +95,7 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
 
 def _relations(content: Content) -> Iterator[Sentence]:
     missing: list[Row] = []
-    for y, x in RELATIONS if content.reference in ("workforce", "both") else BETWEEN_ENGINES:
+    for y, x in RELATIONS if content.reference in ("workforce", "both") else BETWEEN_KINDS:
         rows = where(content.between.get("tests", ()), quantity=relation(y, x), kind="spearman")
         missing += undefined(rows, "estimate")
         for row in defined(rows, "estimate"):
@@ -119,7 +119,7 @@ def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
         model=row["model_a"],
         coverage=coverage,
         about="agree-relations",
-        least=0 if (y, x) in BETWEEN_ENGINES else DETAIL,
+        least=0 if (y, x) in BETWEEN_KINDS else DETAIL,
         pieces=pieces,
     )
 

@@ -23,8 +23,8 @@ Aliases = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class BothEngines:
-    """One model's runs of both engines, and what each calls it."""
+class BothKinds:
+    """One model's runs of both measurements, and what each calls it."""
 
     model: str
     probe: StoredRun
@@ -54,7 +54,7 @@ Number = tuple[float | None, str | None]
 def workforce_table(
     representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
 ) -> tuple[dict[str, float], list[str]]:
-    """Collect workforce shares by `aliases.key_of`, the texts' where engines differ, and a note on those."""
+    """Collect workforce shares by `aliases.key_of`, the texts' where two differ, and a note on those."""
     shares: dict[str, float] = {}
     differing: dict[str, None] = {}
     rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]
@@ -68,9 +68,9 @@ def workforce_table(
 
 
 def gap_rows(
-    both: BothEngines, workforce: Mapping[str, float], aliases: Aliases
+    both: BothKinds, workforce: Mapping[str, float], aliases: Aliases
 ) -> tuple[list[Row], list[str]]:
-    """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and format.
+    """Make gaps.csv of one model: a row per occupation that both kinds measured, bias type and format.
 
     probe_gap = female_share − male_share of a job (debiasing prompt 0, plain); represented_gap = share of
     women − share of men in its texts; workforce_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
@@ -109,7 +109,7 @@ def gap_rows(
 
 
 def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], list[str]]:
-    """Map keys to an engine's own names; leave out names that share a key, with a sentence for each key."""
+    """Map keys to a measurement's names; leave out names that share a key, with a sentence for each."""
     name_of: dict[str, str] = {}
     twice: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -167,7 +167,7 @@ class Measure:
     """One gap of one model over occupations; probe_gap in one bias type and prompt format."""
 
     model: str
-    label: str  # what the engine that measured it calls the model
+    label: str  # what the measurement that measured it calls the model
     gap: str
     values: Values  # by occupation as in gaps.csv
     asked: object  # the texts behind it: numbers of other texts are not compared
@@ -181,7 +181,7 @@ class Measure:
         return self.gap, self.bias_type, self.prompt_format
 
 
-def measures(both: BothEngines, rows: Sequence[Row]) -> Iterator[Measure]:
+def measures(both: BothKinds, rows: Sequence[Row]) -> Iterator[Measure]:
     """Read every gap from the rows of one model: probe_gap per bias type and form, the others once."""
     texts = PromptTexts(both.probe.question)
     cells = both.plain("probe_prompts")
@@ -203,7 +203,7 @@ def _values(rows: Sequence[StoredRow], gap: str) -> Values:
     return {str(row["occupation"]): row[gap] for row in rows}
 
 
-def _prompts(both: BothEngines, *, with_gender: bool) -> object:
+def _prompts(both: BothKinds, *, with_gender: bool) -> object:
     """The prompt format of a model's texts, and their prompts by template."""
     prompt_format = str(both.personas.manifest["models"][both.personas_model]["prompt_format"] or "")
     asked = PromptTexts(both.personas.question)

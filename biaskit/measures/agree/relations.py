@@ -19,7 +19,7 @@ from biaskit.stats.resampling import generator
 from biaskit.stats.welch import Statistic
 from biaskit.tables.quantities import RELATIONS, relation
 
-ENGINE = "compare"
+MEASUREMENT = "compare"
 
 
 def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
@@ -52,7 +52,15 @@ def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -
         slope = rank = Statistic(reason=few)
     else:
         x_values, y_values = np.array(pairs, dtype=np.float64).T
-        place = [ENGINE, contrast, scope.quantity, y.model, scope.bias_type, scope.prompt_format, "spearman"]
+        place = [
+            MEASUREMENT,
+            contrast,
+            scope.quantity,
+            y.model,
+            scope.bias_type,
+            scope.prompt_format,
+            "spearman",
+        ]
         slope = slope_test(x_values, y_values)
         rank = rank_correlation(x_values, y_values, rng=generator(seed, "tests", place))
     for kind, result in (("slope", slope), ("spearman", rank)):
@@ -63,7 +71,7 @@ def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, prompt_
     """Scope of a row; gaps of the prober are without a debiasing prompt, in the plain context."""
     debiasing = "0" if bias_type else ""
     where = bias_type, "plain" if bias_type else "", prompt_format
-    return Scope(ENGINE, contrast, a, b, *where, debiasing, debiasing, quantity, unit="occupation")
+    return Scope(MEASUREMENT, contrast, a, b, *where, debiasing, debiasing, quantity, unit="occupation")
 
 
 def gap_tests(

@@ -28,7 +28,7 @@ _SCOPE = ("item", "language", "stereotype", "direction")
 class PairWork(ScoreWork[None]):
     """One model's pairs: a request for each."""
 
-    engine = "pairs"
+    measurement = "pairs"
 
     def __init__(
         self, design: PairsDesign, scorer: ContinuationScorer, stored: StoredRows[None], session: Session[Any]

@@ -19,7 +19,7 @@ class PairsStudy(Study):
     lists: ClassVar[tuple[str, ...]] = ()
     files: ClassVar[tuple[str, ...]] = ("pairs",)
 
-    engine: Literal["pairs"] = key("pairs", "which engine runs it")
+    measurement: Literal["pairs"] = key("pairs", "which measurement runs it")
     system_prompt: None = key(None, "none: sentences are scored as they are")
     pairs: str = key(
         "corpus:pairs-en/pairs.csv",

@@ -1,1 +1,1 @@
-"""Engine 2: who is represented in sampled personas and biographies, and how."""
+"""Who is represented in sampled personas and biographies, and how."""

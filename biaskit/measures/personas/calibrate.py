@@ -95,7 +95,7 @@ def calibrate(
     """
     path = run_path(run)
     manifest = read_manifest(path)
-    if manifest["engine"] != "personas":
+    if manifest["measurement"] != "personas":
         raise UsageError(f"{path} is a run of biaskit probe; calibration needs texts (biaskit personas).")
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
@@ -128,7 +128,11 @@ def calibrate(
         about = {"signature": signature, "model": chosen.model, "occupation": chosen.occupation}
         notes += write_alone(path, "calibration", rows, about)
     if prior is not None:
-        content: dict[str, Any] = {"name": study.name, "engine": "personas", "summary": f"{_SUMMARY}{author}"}
+        content: dict[str, Any] = {
+            "name": study.name,
+            "measurement": "personas",
+            "summary": f"{_SUMMARY}{author}",
+        }
         content |= {"alpha": prior.alpha, "c": prior.constant}
         write_or_refuse(target, tomli_w.dumps(content).encode("utf-8"))
     return CalibrationResult(path, calibration, target if prior else None, signature, tuple(notes))
@@ -164,7 +168,7 @@ def _is_calibrated(content: bytes) -> bool:
         study = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         return False
-    keys = {"name", "engine", "summary", "alpha", "c"}
+    keys = {"name", "measurement", "summary", "alpha", "c"}
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
 
 

@@ -169,7 +169,7 @@ def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> 
 
 
 class Stored(StoredLists):
-    """A study of the generation engine, as its manifest holds it under `resolved`."""
+    """A study of personas, as its manifest holds it under `resolved`."""
 
     prompts: tuple[PersonaPrompt, ...]
     imported: dict[str, JsonValue] | None = None

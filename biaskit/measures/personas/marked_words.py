@@ -1,4 +1,4 @@
-"""Statistics of the generation engine on plain lists, without a run."""
+"""Statistics of personas on plain lists, without a run."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _study(options: TextsArguments) -> PersonasStudy:
                 f"{key} is a key of sampling, and these texts exist already."
                 f"{nearest(key, PersonasStudy.analysis_keys)}"
             )
-    stated = {"name": "texts", "engine": "personas", "papers": ["gasp"]}
+    stated = {"name": "texts", "measurement": "personas", "papers": ["gasp"]}
     study = build_study(stated, settings, "analysis options")
     assert isinstance(study, PersonasStudy)
     return study

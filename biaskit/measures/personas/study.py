@@ -1,4 +1,4 @@
-"""Every key of a study of the generation engine, with its default and its meaning."""
+"""Every key of a study of personas, with its default and its meaning."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _source_of(*kinds: str) -> AfterValidator:
 
 
 class PromptChoice(Choice):
-    """Prompts of the generation engine, by name; for continuations task prompts, by id."""
+    """Prompts of personas, by name; for continuations task prompts, by id."""
 
     source: str = key("corpus:gasp/prompts.toml", "corpus:NAME/FILE, or a path (relative to the study)")
 
@@ -62,7 +62,7 @@ class PersonasStudy(Study):
     lists: ClassVar[tuple[str, ...]] = ("occupations", "templates", "debiasing_prompts")
     files: ClassVar[tuple[str, ...]] = ("drop_words", "categories")
 
-    engine: Literal["personas"] = Field(description="which engine runs it")
+    measurement: Literal["personas"] = Field(description="which measurement runs it")
     task: Literal["persona", "continuation"] = key(
         "persona", "persona: GAS(P)'s prompts; continuation: Mattern's task prompts"
     )
@@ -186,7 +186,17 @@ class PersonasStudy(Study):
 
 
 _ASKED = {
-    *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "requested"),
+    *(
+        "name",
+        "measurement",
+        "models",
+        "task",
+        "occupations",
+        "templates",
+        "wording",
+        "articles",
+        "requested",
+    ),
     *("debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens", "temperature"),
     *("top_p", "prompt_format", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
 }

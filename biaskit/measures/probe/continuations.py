@@ -86,7 +86,7 @@ def _continue(
 class _ContinuationWork(CellWork):
     """One model's texts: every round of every cell."""
 
-    engine = ROWS
+    measurement = ROWS
     extra = True
 
     def pending(self) -> Sequence[ScoreRequest]:

@@ -60,7 +60,7 @@ def matched_draws(row: Mapping[str, Any]) -> int:
 class CellWork(ScoreWork[int]):
     """One model's cells: a request for each, or one for each round of its draws."""
 
-    engine = "probe"
+    measurement = "probe"
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class ProbeStudy(Study):
         "table.implicit": "Implicit templates",
     }
 
-    engine: Literal["probe"] = key("probe", "which engine runs it")
+    measurement: Literal["probe"] = key("probe", "which measurement runs it")
     bias_type: Literal["explicit", "implicit", "both"] = key(
         "both", "which templates to use", flag="--bias-type"
     )

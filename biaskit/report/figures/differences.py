@@ -61,7 +61,7 @@ def between_models(view: View) -> list[Row]:
     """Pick the differences of shares between a view's models, and between groups of models."""
     parts = view.content.parts
     labels = {model.label for part in parts for model in part.models}
-    alone = sum(part.engine == view.part.engine for part in parts) == 1
+    alone = sum(part.measurement == view.part.measurement for part in parts) == 1
     rows = []
     for row in forest.crossed(view, view.content.between.get("tests", ()), "models"):
         sides = {str(row["model_a"]), str(row["model_b"])}

@@ -15,9 +15,9 @@ SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 
 def crossed(view: View, rows: Sequence[Row], *contrasts: str) -> list[Row]:
     """Pick the view's rows of shares for some contrasts, with the interval over all that they rest on."""
-    own = view.part.engine
+    own = view.part.measurement
     shares = where(rows, kind="crossed", quantity="share")
-    return [row for row in shares if row["engine"] == own and contrast_of(row) in contrasts]
+    return [row for row in shares if row["measurement"] == own and contrast_of(row) in contrasts]
 
 
 def bands(

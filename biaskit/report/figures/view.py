@@ -64,7 +64,9 @@ class View:
     @property
     def weak(self) -> str:
         """Say in a caption which answers are weak evidence (methods/probabilities#coverage-floor)."""
-        shares = [row for row in self.plain(measurement(self.part.engine).published[0]) if "coverage" in row]
+        shares = [
+            row for row in self.plain(measurement(self.part.measurement).published[0]) if "coverage" in row
+        ]
         weak = []
         for (model, bias_type), rows in grouped(shares, "model", "bias_type").items():
             if is_under(coverage_of(rows), WEAK):

@@ -30,7 +30,7 @@ READING = (
 )
 """How to read the sentences; shown once with them."""
 BETWEEN = ("models", "gaps", "relations")
-"""Topics of the findings that tie models and engines together."""
+"""Topics of the findings that tie models and measurements together."""
 N_LEADING = 3
 UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
 

@@ -32,7 +32,7 @@ def cannot_show(content: Content) -> tuple[str, ...]:
 
 def _always(parts: Sequence[Part]) -> Sequence[str]:
     """Choose the limits that always hold: the frame's, or those of a page's only kind where it has some."""
-    kinds = {part.engine for part in parts}
+    kinds = {part.measurement for part in parts}
     own = words(kinds.pop()).get("limits", {}) if len(kinds) == 1 else {}
     always: Sequence[str] = own.get("always", LIMITS["always"])
     return always
@@ -70,8 +70,8 @@ def explained(numbers: Sequence[str]) -> str:
 
 def not_measured(content: Content) -> tuple[str, ...]:
     """Say what the page lacks, a line each, with the command in backticks that would measure it."""
-    engines = {part.engine for part in content.parts}
-    lines = [kind.lacking for kind in measurements() if kind.lacking and kind.name not in engines]
+    kind_names = {part.measurement for part in content.parts}
+    lines = [kind.lacking for kind in measurements() if kind.lacking and kind.name not in kind_names]
     for folder in folders():
         lines += folder.not_measured(content.parts)
     labels = content.labels
@@ -79,7 +79,7 @@ def not_measured(content: Content) -> tuple[str, ...]:
         columns = "`biaskit analyze --texts FILE --model-col COLUMN`"
         lines.append(f"One source only: {columns} compares several.")
     elif len(labels) == 1:
-        command = f"`biaskit {content.parts[0].engine} MODEL OTHER`"
+        command = f"`biaskit {content.parts[0].measurement} MODEL OTHER`"
         lines.append(f"One model only: {command} measures and compares two.")
     elif labels and not compared(content):
         lines.append("No comparison of models: `biaskit compare RUN RUN` makes one.")

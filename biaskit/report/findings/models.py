@@ -116,7 +116,7 @@ def _summary(content: Content, rows: Sequence[Row]) -> Sentence:
 
 
 def _of_row(content: Content, row: Row) -> Sentence:
-    of_engine = (part for part in content.parts if part.engine == row["engine"])
+    of_engine = (part for part in content.parts if part.measurement == row["measurement"])
     part = next(of_engine, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row["group_a"] or "", row["group_b"] or ""
@@ -160,7 +160,7 @@ def _templates(row: Row) -> Templates:
 
 def _subject(row: Row) -> str:
     """Find subject and verb, those of the row's own folder before those of another."""
-    for name in (str(row["engine"]), *FOLDERS):
+    for name in (str(row["measurement"]), *FOLDERS):
         subjects: dict[str, str] = words(name).get("subjects", {})
         if row["quantity"] in subjects:
             return subjects[row["quantity"]]
@@ -171,7 +171,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
     """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     every: list[Row] = []
     for part in content.parts:
-        shares = part.tables.get(measurement(part.engine).published[0], ())
+        shares = part.tables.get(measurement(part.measurement).published[0], ())
         if shares and "coverage" in shares[0]:
             every += in_main_context(where(shares, debiasing_id=0))
     labels = {row["model"] for row in every}

@@ -126,7 +126,7 @@ AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.
 
 def asked_as(row: Row) -> str:
     """Find the name under which it is said how a row's models were asked: a bias type, else a kind."""
-    kind = str(row["engine"])
+    kind = str(row["measurement"])
     return row["bias_type"] or (kind if kind in OPENINGS else "")
 
 

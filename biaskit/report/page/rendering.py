@@ -163,7 +163,7 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
         drawn = [figure for figure in figures[1:] if figure.question == question]
         findings = [finding for finding in said.findings if finding.question == question]
         n_leading = sum(finding.question == question for finding in said.leading)
-        prompts = [prompt for prompt in content.prompts if asked[prompt.engine] == question]
+        prompts = [prompt for prompt in content.prompts if asked[prompt.measurement] == question]
         texts = [example for example in content.examples if example.question == question]
         yield Section(
             *(question, heading),
@@ -188,7 +188,7 @@ def measured_line(content: Content) -> str:
     names = content.labels
     bits = [listed([cut(name, 40) for name in names]) if len(names) < 3 else f"{len(names)} models"]
     for part in content.parts[:3]:
-        kind = measurement(part.engine)
+        kind = measurement(part.measurement)
         n = len(part.tables.get(kind.each, ()))
         bits.append(f"{cut(part.study, 40)}: {count(n, kind.unit)}" if n else cut(part.study, 40))
     days = [day for model in content.models for day in (model.first_answered, model.last_answered) if day]

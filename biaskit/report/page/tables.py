@@ -22,7 +22,7 @@ _MANY_MODELS = 3
 _ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
 """A table's first column: the first of these that it has."""
 _OF_A_WORD = ("word", "model", "occupation", "origin", "gender", "z")
-_LAST = ("engine", "family", "reason")
+_LAST = ("measurement", "family", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ListedTable:
     n_stored: int
     files: tuple[str, ...] = ()  # that hold all of it
     measured_with: str = ""
-    part: str = ""  # its engine and study, where there are several
+    part: str = ""  # its measurement and study, where there are several
 
     @property
     def rows(self) -> Iterator[tuple[tuple[Column, str], ...]]:
@@ -62,9 +62,9 @@ def list_tables(content: Content) -> list[ListedTable]:
     """List the tables between models, then those of each part in the order of the schema, then words."""
     tables = [*_public(content.between, 0, content.models)]
     for number, part in enumerate(content.parts, 1):
-        label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
+        label = f"{part.measurement}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
-        kind = measurement(part.engine)
+        kind = measurement(part.measurement)
         question = kind.question
         for what, rows in ((kind.listed, part.templates), ("debiasing prompts", part.debiasing_prompts)):
             if rows:

@@ -1,1 +1,1 @@
-"""Tables of text: the neutral document, what each engine puts into it, and its renderers."""
+"""Tables of text: the neutral document, what each measurement puts into it, and its renderers."""

@@ -1,4 +1,4 @@
-"""The document that engines fill and renderers print: titled tables, notes, a signature."""
+"""The document that measurements fill and renderers print: titled tables, notes, a signature."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Case:
 
 @dataclass
 class Opened:
-    """An opened backend; `ask` is what its engine does."""
+    """An opened backend; `ask` is what its measurement does."""
 
     case: Case
     backend: Any

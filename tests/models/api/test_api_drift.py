@@ -34,14 +34,14 @@ def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:
 # --- another model answers --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["probe", "personas"])
+@pytest.mark.parametrize("measurement", ["probe", "personas"])
 def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
-    cli: Ask, engine: str, monkeypatch: pytest.MonkeyPatch
+    cli: Ask, kind_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 8)
     with ApiServer(behaviour=Behaviour(model_name="toy")) as server:
-        less = probe(server, *FOUR) if engine == "probe" else texts(server, "nurse")
-        more = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
+        less = probe(server, *FOUR) if kind_name == "probe" else texts(server, "nurse")
+        more = probe(server, *EIGHTY) if kind_name == "probe" else texts(server, "nurse,pilot,cook")
         first = cli(*less)
         assert first.code == 0, first.err
         calls, answered = server.calls, server.answered[200]
@@ -66,13 +66,13 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
         assert cli(*more).code == 0
 
 
-@pytest.mark.parametrize("engine", ["probe", "personas"])
+@pytest.mark.parametrize("measurement", ["probe", "personas"])
 def test_drift_inside_one_run_keeps_what_came_before_it(
-    cli: Ask, engine: str, monkeypatch: pytest.MonkeyPatch
+    cli: Ask, kind_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 8)
     with ApiServer(behaviour=Behaviour()) as server:
-        asked = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
+        asked = probe(server, *EIGHTY) if kind_name == "probe" else texts(server, "nurse,pilot,cook")
         cli(*asked, "--dry-run")
         doctor = server.calls
         server.behaviour.drift_after = 2 * doctor + 21

@@ -84,7 +84,7 @@ LASTING = {
     "500": "500: The server had an error while processing your request. (8 attempts)",
     "500-rude": "500: ",
     "502": "502: <html>",
-    "503": "503: The engine is overloaded. (8 attempts)",
+    "503": "503: The measurement is overloaded. (8 attempts)",
     "200-error": "an error in place of an answer: Internal error while generating. (4 attempts)",
     "200-html": "not JSON",
     "200-empty": "an empty answer (4 attempts)",

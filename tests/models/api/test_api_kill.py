@@ -37,8 +37,8 @@ IMPLICIT = ("--bias-type", "implicit")
 class Command(killed.Command):
     """`biaskit` against a server of this process, to be stopped and given again."""
 
-    def __init__(self, server: ApiServer, engine: str, arguments: tuple[str, ...], folder: Path) -> None:
-        super().__init__(engine, (f"toy=api:toy@{server.url}", *arguments), folder)
+    def __init__(self, server: ApiServer, kind_name: str, arguments: tuple[str, ...], folder: Path) -> None:
+        super().__init__(kind_name, (f"toy=api:toy@{server.url}", *arguments), folder)
         self.server = server
         self.kills: list[float] = []
 
@@ -228,13 +228,13 @@ def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize("sent_signal", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("engine", ["probe", "personas"])
+@pytest.mark.parametrize("measurement", ["probe", "personas"])
 def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
-    tmp_path: Path, sent_signal: signal.Signals, engine: str
+    tmp_path: Path, sent_signal: signal.Signals, kind_name: str
 ) -> None:
-    asked = ("--batch-size", "1") if engine == "personas" else ("--estimator", "top-k")
+    asked = ("--batch-size", "1") if kind_name == "personas" else ("--estimator", "top-k")
     with ApiServer(behaviour=Behaviour()) as server:
-        command = Command(server, engine, (*asked, "--price", "1000,1000", "--yes"), tmp_path)
+        command = Command(server, kind_name, (*asked, "--price", "1000,1000", "--yes"), tmp_path)
         process = command.start("run")
         limit = time.monotonic() + LONGEST_S
         while len(command.kept("run")) < 20 and time.monotonic() < limit:

@@ -45,7 +45,7 @@ from biaskit.runs.drift import Drift
 
 @dataclass(frozen=True)
 class Way:
-    """An engine's way of asking, and the server that it needs."""
+    """A measurement's way of asking, and the server that it needs."""
 
     estimator: str  # "" for texts
     prompt_format: PromptFormat
@@ -242,7 +242,7 @@ TABLE = {
     "list-of-entries": told(RIGHT, ids=again("no log-probabilities")),
     "list-of-one-place": told(RIGHT, ids=again("no log-probabilities")),
     "equal-texts": told(RIGHT, chat_lists=again("a listed token whose bytes spell another text")),
-    # Its name stands in the row, and the engine stops.
+    # Its name stands in the row, and the measurement stops.
     "other-model": told(RIGHT, echo=(TWO_MODELS, "right"), ids=(TWO_MODELS, "right")),
     "model-missing": told(again("the answer names no model")),
     "not-an-object": told(again("not JSON")),
@@ -458,7 +458,7 @@ def test_target_words_cannot_be_more_probable_together_than_everything(
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_a_model_that_changes_is_named_and_stops_the_engine(name: str) -> None:
+def test_a_model_that_changes_is_named_and_stops_the_measurement(name: str) -> None:
     way = WAYS[name]
     with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
         drift = Drift(backend.identity, {"toy | fp_toy"}, accept=False)

@@ -176,12 +176,12 @@ def authorizations(server: ApiServer) -> set[str | None]:
 # --- a key and its server ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("engine", ["probe", "personas"])
-def test_a_key_goes_to_its_server_and_nowhere_else(cli: Cli, folder: Path, engine: str) -> None:
+@pytest.mark.parametrize("measurement", ["probe", "personas"])
+def test_a_key_goes_to_its_server_and_nowhere_else(cli: Cli, folder: Path, kind_name: str) -> None:
     with ApiServer(behaviour=Behaviour(requires_key=KEY)) as server:
         vectors = f"vectors={write_vectors(folder.parent / 'vectors.txt')}"
-        asked = CELLS if engine == "probe" else (*ONE_TEXT, *CHEAP, "--set", vectors)
-        said = cli(engine, api(server), *asked, "--api-key-env", "MINE")
+        asked = CELLS if kind_name == "probe" else (*ONE_TEXT, *CHEAP, "--set", vectors)
+        said = cli(kind_name, api(server), *asked, "--api-key-env", "MINE")
     assert said.code == 0, said.err
     assert [] == said.leaks()
     assert {f"Bearer {KEY}"} == authorizations(server)

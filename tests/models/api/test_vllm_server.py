@@ -26,7 +26,7 @@ from biaskit.study.config import load_study
 pytestmark = [pytest.mark.real_server, pytest.mark.process]
 
 SAME_WEIGHTS = 1e-3
-"""Largest difference in log-probability between two engines in float32; 3e-4 was seen in 32,000."""
+"""Largest difference in log-probability between two measurements in float32; 3e-4 was seen in 32,000."""
 SOME = 12  # cells of each bias type
 
 

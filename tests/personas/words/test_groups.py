@@ -87,7 +87,7 @@ class World:
 
 def study(**keys: Any) -> PersonasStudy:
     occupations = {"source": "corpus:gasp/occupations.csv"}
-    content = {"name": "texts", "engine": "personas", "occupations": occupations}
+    content = {"name": "texts", "measurement": "personas", "occupations": occupations}
     made = build_study({**content, "permutations": 19, **keys}, {}, "test")
     assert isinstance(made, PersonasStudy)
     return made

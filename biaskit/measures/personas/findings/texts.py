@@ -236,7 +236,7 @@ def slopes(content: Content) -> Iterator[Slope]:
 def workforce(content: Content) -> Iterator[Sentence]:
     """Make a sentence for each model; the mean difference says what an unclear word would."""
     for slope in slopes_with_words(content):
-        if slope.part.engine == "personas" and slope.word != "unclear":
+        if slope.part.measurement == "personas" and slope.word != "unclear":
             notes = [*noted((slope.row, slope.level, slope.distance)), *apart(slope.distance)]
             using = measured_by(short(slope.model), notes=[*notes, *_not_of_two(slope.part, slope.model)])
             yield claim_of(

@@ -40,7 +40,7 @@ _UNDEFINED = "–"
 def paper_tables(tables: Tables, between: Tables = _NOTHING, *, claim: Claim) -> list[PaperTable]:
     """Make the tables of GAS(P) that these stored tables give, in the paper's order.
 
-    Arguments: tables, the public tables of the personas engine by name, with rows as `tables.read_rows`
+    Arguments: tables, the public tables of personas by name, with rows as `tables.read_rows`
         gives them; between, those between models (tests). claim: whether the run asked what GAS(P) asked;
         where it did not, titles and names are plain. Tables 7, 8 and 15 show the words of software
         engineers, as in the paper, else of the occupation with most texts behind its lists.

@@ -23,7 +23,7 @@ _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 
 def word_tables(tables: Tables) -> Iterator[PaperTable]:
-    """Make a table for each model that has a list longer than chance, from the engine's public tables."""
+    """Make a table for each model that has a list longer than chance, from the public tables."""
     calibrated = where(tables.get("word_lists", ()), method="calibrated")
     beyond = where(tables.get("marked_words", ()), is_name=False, is_gender_word=False)
     of_list = grouped(beyond, *_LIST)

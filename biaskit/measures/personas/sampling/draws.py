@@ -1,4 +1,4 @@
-"""The generation engine's first half: series of draws → rounds → texts on disk, where analysis starts."""
+"""Personas's first half: series of draws → rounds → texts on disk, where analysis starts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _formats(
 class DrawWork(Work[str | None]):
     """One model's draws: rounds of all its open series, and once the texts whose prompt names a gender."""
 
-    engine = "personas"
+    measurement = "personas"
 
     def __init__(
         self,

@@ -259,7 +259,7 @@ def _read(
 def believed(
     rows: Iterable[dict[str, Any]], path: Path, reading: Reading, *, skip_bad: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows that can be a text of this engine; any other is an error, or left out and counted."""
+    """Yield the rows that can be a text of this run; any other is an error, or left out and counted."""
     for row in rows:
         if why := why_not(row):
             reading.refuse(path, why, skip_bad=skip_bad)

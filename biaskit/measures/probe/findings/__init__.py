@@ -79,7 +79,7 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     """Name the study of debiasing prompts, where none was used."""
-    own = [part for part in parts if part.engine == "probe"]
+    own = [part for part in parts if part.measurement == "probe"]
     asked = {row["debiasing_id"] for part in own for row in part.tables.get("probe_groups", ())}
     if own and not asked - {0}:
         yield words("probe")["limits"]["no_debiasing"]

@@ -20,7 +20,7 @@ from biaskit.runs.store import StoredRows
 class MentionsWork(Work[None]):
     """One model's texts."""
 
-    engine = "mentions"
+    measurement = "mentions"
 
     def __init__(self, design: MentionsDesign, generator: TextGenerator, stored: StoredRows[None]) -> None:
         super().__init__(generator, "raw", stored)

@@ -16,7 +16,7 @@ class MentionsStudy(Study):
     items_key: ClassVar[str] = ""
     lists: ClassVar[tuple[str, ...]] = ()
 
-    engine: Literal["mentions"] = key("mentions", "which kind it is")
+    measurement: Literal["mentions"] = key("mentions", "which kind it is")
     jobs: str = key("nurse,pilot,cook,judge", "jobs, separated by commas", flag="--jobs", takes="LIST")
     word: str = key("kind", "the word that is counted", flag="--word", takes="WORD")
     texts: int = key(4, "texts of each job", flag="--texts", takes="N", ge=1, le=1000)
