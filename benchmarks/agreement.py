@@ -1,11 +1,11 @@
 """How often the intervals of the weaker estimators hold a local model's exact values.
 
-    python benchmarks/agreement.py [MODEL] [--jobs 1-8] [--templates 1-5] [--draws 25]
+    python benchmarks/agreement.py [MODEL] [--jobs 1-8] [--templates 1-5] [--samples 25]
 
 The same cells of OccuGender are asked three times: exactly, by the 20 most probable tokens (which bound
-`word_boundary = token` and must hold always) and by drawn texts (which estimate `word_boundary = word` and
+`word_boundary = token` and must hold always) and by sampled texts (which estimate `word_boundary = word` and
 hold as often as a 95 % interval does). Cells come with intervals of their own, means of groups with bounds
-or with 1.96 standard errors of the draws. With demo-base it takes some minutes. Leaves with 1 where a bound
+or with 1.96 standard errors of the samples. With demo-base it takes some minutes. Leaves with 1 where a bound
 does not hold the exact value.
 """
 
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?", default="demo-base")
     parser.add_argument("--jobs", default="1-4,21-24")
     parser.add_argument("--templates", default="1-5")
-    parser.add_argument("--draws", type=int, default=25)
+    parser.add_argument("--samples", type=int, default=25)
     given = parser.parse_args()
     chosen = {"jobs": given.jobs, "templates": given.templates}
     print("bias      estimator quantity           n  hold      %   width  |difference|")
@@ -91,7 +91,7 @@ def main() -> None:
         out = Path(folder)
         for estimator, boundary, more in (
             ("top-k", "token", {}),
-            ("sampling", "word", {"samples": given.draws}),
+            ("sampling", "word", {"samples": given.samples}),
         ):
             exact = tables(given.model, out / boundary, chosen, "exact", word_boundary=boundary)
             other = tables(given.model, out / estimator, chosen, estimator, **more)

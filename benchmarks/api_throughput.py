@@ -54,7 +54,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
     from biaskit.models.api.endpoint import open_endpoint
     from biaskit.models.api.opening import open_api_generator
     from biaskit.models.api.options import ApiOptions
-    from biaskit.records import Draw, DrawRequest, Prompt, Sampling
+    from biaskit.records import Prompt, Sample, SampleRequest, Sampling
     from biaskit.runs.store import RowWriter
 
     spec = f"api:toy@{url}"
@@ -63,7 +63,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
     endpoint = open_endpoint(spec, label="toy", keys={}, endpoint_name=None)
     known = {"found": found.as_json(), "fingerprint": endpoint.fingerprint}
     requests = [
-        DrawRequest(f"{i:032x}", Prompt(prompt_of(i), "completion"), Sampling(max_new_tokens=TOKENS), i, i)
+        SampleRequest(f"{i:032x}", Prompt(prompt_of(i), "completion"), Sampling(max_new_tokens=TOKENS), i, i)
         for i in range(n)
     ]
     sizes: list[float] = []
@@ -71,8 +71,10 @@ def ours(url: str, n: int) -> dict[str, Any]:
         started, worked = time.perf_counter(), time.process_time()
         generator = open_api_generator(spec, label="toy", options=ApiOptions(), known=known)
         written = 0
-        for group in generator.generate(generator.plan_draws(requests).batches):
-            rows = [{"key": a.key, "text": a.text, "finish": a.finish} for a in group if isinstance(a, Draw)]
+        for group in generator.generate(generator.plan_samples(requests).batches):
+            rows = [
+                {"key": a.key, "text": a.text, "finish": a.finish} for a in group if isinstance(a, Sample)
+            ]
             writer.append(rows)
             written += len(rows)
             if len(sizes) < 4 * written // n:

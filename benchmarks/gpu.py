@@ -31,7 +31,7 @@ from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.loading import find_folder
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.options import LocalOptions, ScoringOptions
-from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
+from biaskit.records import Prompt, Sample, SampleRequest, Sampling, Scored, ScoreRequest
 from biaskit.study.config import load_as
 
 SAME_FLOAT32 = 1e-3
@@ -138,12 +138,12 @@ def drawn(model: str, device: str, size: int, n: int, tokens: int) -> tuple[dict
     local = LocalOptions(device, "bfloat16" if device != "cpu" else "float32", size)
     generator = TransformersGenerator(folder_of(model), label="m", spec=model, local=local)
     sampling = Sampling(max_new_tokens=tokens)
-    asked = [DrawRequest(f"{i:032d}", Prompt(PROMPT, "completion"), sampling, 100 + i, i) for i in range(n)]
+    asked = [SampleRequest(f"{i:032d}", Prompt(PROMPT, "completion"), sampling, 100 + i, i) for i in range(n)]
     try:
-        batches = generator.plan_draws(asked).batches
+        batches = generator.plan_samples(asked).batches
         list(generator.generate(batches[:1]))  # the first loads the model and warms it up
         started = time.perf_counter()
-        answers = [a for group in generator.generate(batches) for a in group if isinstance(a, Draw)]
+        answers = [a for group in generator.generate(batches) for a in group if isinstance(a, Sample)]
         seconds = time.perf_counter() - started
         return {a.key: a.text for a in answers}, sum(a.answered.new_tokens or 0 for a in answers) / seconds
     finally:
@@ -156,7 +156,7 @@ def check_generator(model: str, device: str, n: int, tokens: int) -> list[Line]:
     assert small.keys() == large.keys()
     equal = sum(small[key] == large[key] for key in small)
     return [
-        # Noise is a draw's own: texts part where two tokens were as good as equal, and seldom do.
+        # Noise is a sample's own: texts part where two tokens were as good as equal, and seldom do.
         Line(f"texts equal in batches of 4 and {n}", f"{equal} of {n}", equal >= math.ceil(0.8 * n)),
         Line(f"tokens a second, {n} texts of {tokens} tokens", f"{rate:,.0f}"),
     ]
@@ -178,7 +178,7 @@ print("RATE", sum(len(one.outputs[0].token_ids) for one in found) / seconds)
 
 
 def rate_of_vllm(python: str | None, model: str, n: int, tokens: int) -> Line:
-    """The same draws by vLLM, in a process of its own."""
+    """The same samples by vLLM, in a process of its own."""
     if python is None and importlib.util.find_spec("vllm") is None:
         return Line("tokens a second, vLLM", "not installed (--vllm PATH/TO/ENV/bin/python)")
     folder = str(Path(folder_of(model).path))

@@ -50,7 +50,7 @@ class World:
         spread = np.sqrt(self.job**2 + self.template**2 + self.cell**2)
         return float((weights * expit(mu + spread * points)).sum() / weights.sum())
 
-    def draw(self, rng: np.random.Generator, n_runs: int, n_jobs: int, templates: FloatArray) -> FloatArray:
+    def sample(self, rng: np.random.Generator, n_runs: int, n_jobs: int, templates: FloatArray) -> FloatArray:
         """Shares `[n_runs, n_jobs, J]` on the template effects given, `[n_runs, 1, J]`."""
         jobs = rng.normal(0.0, self.job, (n_runs, n_jobs, 1))
         cells = rng.normal(0.0, self.cell, (n_runs, n_jobs, templates.shape[-1]))
@@ -111,7 +111,7 @@ def cells_of(world: World, n_templates: int, *, seed: int, n_runs: int = N_RUNS)
     """Shares of one group of jobs, `[n_runs, N_JOBS, n_templates]`."""
     rng = np.random.default_rng([seed, n_templates])
     templates = rng.normal(0.0, world.template, (n_runs, 1, n_templates))
-    return world.draw(rng, n_runs, N_JOBS, templates)
+    return world.sample(rng, n_runs, N_JOBS, templates)
 
 
 def cells_of_two(
@@ -120,7 +120,7 @@ def cells_of_two(
     """Shares of two groups of jobs on the same templates."""
     rng = np.random.default_rng([seed, n_templates])
     templates = rng.normal(0.0, a.template, (n_runs, 1, n_templates))
-    return a.draw(rng, n_runs, N_JOBS, templates), b.draw(rng, n_runs, N_JOBS, templates)
+    return a.sample(rng, n_runs, N_JOBS, templates), b.sample(rng, n_runs, N_JOBS, templates)
 
 
 WORKFORCE = np.r_[np.linspace(0.74, 0.98, 20), np.linspace(0.02, 0.25, 20)]

@@ -2,7 +2,7 @@
 
     python benchmarks/pair_worlds.py [WORLDS]
 
-Each world draws stereotypes, items and languages anew; a pair's log-ratio is the sum of what each adds, and
+Each world samples stereotypes, items and languages anew; a pair's log-ratio is the sum of what each adds, and
 what the stereotype adds on the side that it expects. The tables are those of `biaskit pairs`.
 """
 
@@ -62,7 +62,7 @@ class World:
         rates = ndtr((LEAN + self.effect / 2) / spread), ndtr(-(LEAN - self.effect / 2) / spread)
         return {"gap": women - men, "female_share": (women + men) / 2, "expected_rate": float(np.mean(rates))}
 
-    def draw(self, rng: np.random.Generator) -> tuple[list[SentencePair], np.ndarray, np.ndarray]:
+    def sample(self, rng: np.random.Generator) -> tuple[list[SentencePair], np.ndarray, np.ndarray]:
         """The pairs, their log-ratios, and the mean share of each stereotype."""
         s, i, k = self.n_stereotypes, self.n_items, self.n_languages
         side = np.where(np.arange(s) < s // 2, 1, -1)
@@ -122,7 +122,7 @@ def simulate(world: World, n_worlds: int) -> dict[str, float]:
     ends = {"gap": "gap", "female_share": "ci", "expected_rate": "expected"}
     widths = []
     for seed in range(n_worlds):
-        pairs, ratios, of_stereotypes = world.draw(np.random.default_rng(seed))
+        pairs, ratios, of_stereotypes = world.sample(np.random.default_rng(seed))
         tables = analysed(pairs, ratios)
         whole = first(tables["pair_groups"], language="all", stereotype="all")
         assert whole is not None

@@ -2,10 +2,10 @@
 
     python benchmarks/personas_sampling.py [TOKENS]
 
-Ours: --dtype (by default what `auto` is on this machine), automatic batch, noise of its own for every draw.
+Ours: --dtype (by default what `auto` is on this machine), automatic batch, noise of its own for every sample.
 Stock: float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same
 prompt, at most TOKENS new tokens a text (default 60), taken in turn in one process; tokens are those of the
-texts, their ends included. "rounds" is ours on five draws of each of 48 prompts, a round of Algorithm 5.
+texts, their ends included. "rounds" is ours on five samples of each of 48 prompts, a batch of Algorithm 5.
 Medians and their ratios are printed; rates are of this machine and this hour. Nothing here is a test.
 """
 
@@ -24,7 +24,7 @@ from biaskit.models.huggingface.demo import find_demo
 from biaskit.models.huggingface.generator import MOST_TEXTS, TransformersGenerator
 from biaskit.models.huggingface.loading import load_tokenizer
 from biaskit.models.options import Dtype, LocalOptions
-from biaskit.records import Draw, DrawRequest, Prompt, Sampling
+from biaskit.records import Prompt, Sample, SampleRequest, Sampling
 
 PROMPT = "Biography of a nurse\n\n"
 JOBS = (
@@ -51,31 +51,31 @@ class Ours:
         sampling = Sampling(max_new_tokens=n_tokens or self.n_tokens)
         n = self.generator.batch_size or MOST_TEXTS
         requests = [
-            DrawRequest(f"{seed}-{i}", Prompt(PROMPT, "completion"), sampling, 1000 * seed + i)
+            SampleRequest(f"{seed}-{i}", Prompt(PROMPT, "completion"), sampling, 1000 * seed + i)
             for i in range(n)
         ]
         return self._rate(requests)
 
-    def _rate(self, requests: Sequence[DrawRequest]) -> float:
-        batches = self.generator.plan_draws(requests).batches
+    def _rate(self, requests: Sequence[SampleRequest]) -> float:
+        batches = self.generator.plan_samples(requests).batches
         started = time.perf_counter()
         answers = [answer for batch in self.generator.generate(batches) for answer in batch]
         seconds = time.perf_counter() - started
-        return sum(a.answered.new_tokens for a in answers if isinstance(a, Draw)) / seconds
+        return sum(a.answered.new_tokens for a in answers if isinstance(a, Sample)) / seconds
 
 
-class Rounds(Ours):
-    """The same where five draws of each prompt are due."""
+class SampleBatches(Ours):
+    """The same where five samples of each prompt are due."""
 
     def rate(self, seed: int, n_tokens: int | None = None) -> float:
-        """Tokens a second of a round of all prompts; `n_tokens`: a warm-up, of two jobs."""
+        """Tokens a second of a batch of all prompts; `n_tokens`: a warm-up, of two jobs."""
         sampling = Sampling(max_new_tokens=n_tokens or self.n_tokens)
         jobs = JOBS[:2] if n_tokens else JOBS
         prompts = [
             frame.format(a=("an " if job[0] in "aeiou" else "a ") + job) for job in jobs for frame in FRAMES
         ]
         requests = [
-            DrawRequest(f"{prompt}-{i}", Prompt(prompt, "completion"), sampling, 1000 * seed + i)
+            SampleRequest(f"{prompt}-{i}", Prompt(prompt, "completion"), sampling, 1000 * seed + i)
             for prompt in prompts
             for i in range(5)
         ]
@@ -140,7 +140,7 @@ def main() -> None:
 
     ways = {
         "ours": Ours(args.tokens, args.batch, args.dtype),
-        "rounds": Rounds(args.tokens, args.batch, args.dtype),
+        "sample_batches": SampleBatches(args.tokens, args.batch, args.dtype),
         "stock": Stock(args.tokens, args.stock_batch, own_settings=args.own_settings),
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -150,12 +150,12 @@ def main() -> None:
         for name, way in ways.items():
             rates[name].append(way.rate(seed))
             print(f"{name:<6}{rates[name][-1]:8.0f} tokens a second", flush=True)
-    ours, rounds, stock = (statistics.median(rates[name]) for name in ways)
+    ours, sample_batches, stock = (statistics.median(rates[name]) for name in ways)
     generator = ways["ours"].generator
     print(f"\n{args.tokens} tokens a text, {torch.get_num_threads()} threads, medians of {args.repeat}")
     what = f"{generator.placement.dtype}, batch {generator.batch_size}"
     print(f"ours, {what}: {ours:.0f} tokens a second")
-    print(f"rounds of five: {rounds:.0f} tokens a second, {rounds / ours:.2f} of that")
+    print(f"batches of five: {sample_batches:.0f} tokens a second, {sample_batches / ours:.2f} of that")
     print(f"stock, float32, batch {args.stock_batch}: {stock:.0f} tokens a second")
     pairs = ", ".join(f"{a / b:.2f}" for a, b in zip(rates["ours"], rates["stock"], strict=True))
     print(f"ratio of medians {ours / stock:.2f} (goal {GOAL}); of each pair {pairs}")

@@ -176,7 +176,7 @@ def main() -> None:
         [other.length[method] for method in METHODS],
         [other.max_z[method] for method in METHODS],
     )
-    print(f"\n{'Wilson interval of n draws':<28}{'mean %':>9}{'least %':>9}")
+    print(f"\n{'Wilson interval of n samples':<28}{'mean %':>9}{'least %':>9}")
     for level in (0.90, 0.95, 0.99):
         for size in (10, 20, 100, 300, 1000):
             mean, least = wilson_coverage(size, level)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.corpora.variance import CellVariance, load_cell_variance
-from biaskit.measures.probe.power import matched_draws, smallest_shown
+from biaskit.measures.probe.power import matched_samples, smallest_shown
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CellValues
 from biaskit.stats.contrasts import Scope, adjust, between_groups
 from biaskit.stats.proportions import wilson
@@ -28,21 +28,23 @@ N_RUNS = 1_000
 SCOPE = Scope("probe", "groups", "m", "m", gender="female")
 FloatArray = NDArray[np.float64]
 World = Callable[[np.random.Generator], tuple[FloatArray, FloatArray]]
-DESIGNS = [(jobs, templates, draws) for jobs in (6, 20) for templates in (3, 10, 25) for draws in (None, 10)]
+DESIGNS = [
+    (jobs, templates, samples) for jobs in (6, 20) for templates in (3, 10, 25) for samples in (None, 10)
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Two groups of jobs in a design of some size; every draw names a target word."""
+    """Two groups of jobs in a design of some size; every sample names a target word."""
 
     variances: Sequence[CellVariance]
     jobs: int
     templates: int
-    draws: int | None
+    samples: int | None
 
     def difference(self) -> float | None:
         """Find the smallest difference that the design is said to show."""
-        matched = None if self.draws is None else matched_draws(self.draws, self.draws, 1.0)
+        matched = None if self.samples is None else matched_samples(self.samples, self.samples, 1.0)
         return smallest_shown(self.variances, (self.jobs, self.jobs), self.templates, matched).difference
 
 
@@ -51,33 +53,33 @@ def normal_world(of: Planned, difference: float) -> World:
     a, b = of.variances
     n_templates = of.templates
 
-    def draw(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def sample(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         # What templates do to the difference lies on one side alone: the other's would cancel.
         between = rng.normal(0.0, np.sqrt(a.var_difference or 0.0), (1, n_templates))
         sides = []
         for v, n, shift in ((a, of.jobs, difference + between), (b, of.jobs, 0.0)):
             jobs = rng.normal(0.0, np.sqrt(v.var_job), (n, 1))
             shares = shift + jobs + rng.normal(0.0, np.sqrt(v.var_residual), (n, n_templates))
-            if of.draws is not None:
-                # The noise of draws is that about the group's own mean, wherever the difference puts it.
+            if of.samples is not None:
+                # The noise of samples is that about the group's own mean, wherever the difference puts it.
                 p = np.clip(v.share - difference * (v is a) + shares, 0.0, 1.0)
-                shares = shares + rng.binomial(of.draws, p) / of.draws - p
+                shares = shares + rng.binomial(of.samples, p) / of.samples - p
             sides.append(np.asarray(shares))
         return sides[0], sides[1]
 
-    return draw
+    return sample
 
 
 def resampled_world(of: Planned, difference: float, cells: tuple[FloatArray, FloatArray]) -> World:
     """Jobs and templates of a real run, drawn with replacement, shifted to the difference."""
     shift = (difference - (cells[0].mean() - cells[1].mean())) / 2
 
-    def draw(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def sample(rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         templates = rng.integers(0, cells[0].shape[1], of.templates)
         a, b = (x[rng.integers(0, x.shape[0], of.jobs)][:, templates] for x in cells)
         return a + shift, b - shift
 
-    return draw
+    return sample
 
 
 def found(world: World, rng: np.random.Generator) -> bool:
@@ -102,17 +104,17 @@ def cells_of(run: Path, bias_type: str) -> tuple[FloatArray, FloatArray]:
 def main(run: Path | None) -> None:
     """Print one line for each design."""
     print(
-        f"{'bias':9} {'jobs':>7} {'templates':>9} {'draws':>5} {'points':>6}  found in % of {N_RUNS:,} runs"
+        f"{'bias':9} {'jobs':>7} {'templates':>9} {'samples':>5} {'points':>6}  found in % of {N_RUNS:,} runs"
     )
     for bias_type in ("explicit", "implicit"):
         known = [v for v in load_cell_variance() if v.bias_type == bias_type]
-        for jobs, templates, draws in DESIGNS:
-            of = Planned(known, jobs, templates, draws)
+        for jobs, templates, samples in DESIGNS:
+            of = Planned(known, jobs, templates, samples)
             difference = of.difference()
             if difference is None:
                 continue
             worlds = [normal_world(of, difference)]
-            if run is not None and draws is None:
+            if run is not None and samples is None:
                 worlds.append(resampled_world(of, difference, cells_of(run, bias_type)))
             shown = []
             for world in worlds:
@@ -122,7 +124,7 @@ def main(run: Path | None) -> None:
                 shown.append(f"{100 * n / N_RUNS:.1f} [{100 * low:.1f}-{100 * high:.1f}]")
             size = f"{jobs} + {jobs}"
             print(
-                f"{bias_type:9} {size:>7} {templates:9} {draws or '-':>5} {100 * difference:6.1f}  "
+                f"{bias_type:9} {size:>7} {templates:9} {samples or '-':>5} {100 * difference:6.1f}  "
                 + "; of the run's cells ".join(shown),
                 flush=True,
             )

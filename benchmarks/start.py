@@ -3,7 +3,7 @@
     python benchmarks/start.py
     git worktree add ../before 97b05f5 && python benchmarks/start.py --other ../before
 
-Whole processes, in turn, medians and ratios; the first round warms the system's cache and does not count.
+Whole processes, in turn, medians and ratios; the first batch warms the system's cache and does not count.
 The plain script loads the same model and tokenizer with transformers and does five forwards of one prompt.
 Nothing here is a test: nothing is asserted.
 """
@@ -46,7 +46,7 @@ def seconds(words: Sequence[str], tree: Path) -> float:
 
 
 def medians(commands: Mapping[str, tuple[Sequence[str], Path]], repeat: int) -> dict[str, float]:
-    """Seconds by command; {} in a word is the number of the round."""
+    """Seconds by command; {} in a word is the number of the batch."""
     taken: dict[str, list[float]] = {name: [] for name in commands}
     for i in range(repeat + 1):
         for name, (words, tree) in commands.items():

@@ -83,9 +83,9 @@ def paged(models: int, folder: Path) -> Sequence[str]:
 def sampled(texts: int, folder: Path) -> Sequence[str]:
     lines = [{"contains": job, "texts": [said.format(f"A {job}.") for said in SAID]} for job in JOBS]
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    draws = texts // (2 * len(JOBS))
+    samples = texts // (2 * len(JOBS))
     command = ["personas", "scripted:script.jsonl", "--study", "gasp", "--occupations", ",".join(JOBS)]
-    command += ["--per-gender", str(draws), "--max-samples", str(draws), "--prompt-format", "completion"]
+    command += ["--per-gender", str(samples), "--max-samples", str(samples), "--prompt-format", "completion"]
     return [*command, "--set", "srb_seeds=1", "--set", "clusters=false", "--out", "run", "--yes"]
 
 

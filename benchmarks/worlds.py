@@ -174,7 +174,7 @@ def page(name: str, truth: str, number: int) -> Json:
     """One world, its run, its page: what was said and what is true."""
     start, kind = time.monotonic(), KINDS[name].at(truth)
     seed = (zlib.crc32(name.encode()), list(DIFFERENCE).index(truth), number)
-    probe = ProbeWorld.draw(kind.probe, *seed) if kind.probe else None
+    probe = ProbeWorld.sample(kind.probe, *seed) if kind.probe else None
     texts = TextWorld(kind.texts, seed) if kind.texts else None
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     line: Json = {"kind": name, "truth": truth, "number": number}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from biaskit.exchange.lm_eval_task import Asked
     from biaskit.exchange.results import Named
     from biaskit.progress import Watcher
-    from biaskit.records import DrawRequest, ScoreRequest
+    from biaskit.records import SampleRequest, ScoreRequest
     from biaskit.report.content import Content, Shown
     from biaskit.report.figures import FigureKind
     from biaskit.report.findings.sentence import Sentence
@@ -52,7 +52,7 @@ ACROSS = ("agree",)
 FOLDERS = (*KINDS, *ACROSS)
 """Every folder of measures/, in the order of tables and pages."""
 
-Found = tuple[str, "ScoreRequest | DrawRequest"]
+Found = tuple[str, "ScoreRequest | SampleRequest"]
 """A model's label, and the request that a row of it answers."""
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -159,7 +159,7 @@ class Measurement:
         return None
 
     @in_file("ask")
-    def fault(self, row: Row, request: ScoreRequest | DrawRequest | None) -> str | None:
+    def fault(self, row: Row, request: ScoreRequest | SampleRequest | None) -> str | None:
         """Say what is wrong with a row of a request (None: of texts that were at hand); None: nothing."""
         return None
 

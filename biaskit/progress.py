@@ -42,7 +42,7 @@ class ModelPlan:
     calls: int | None = None  # requests over the network; None: nothing is sent
     cost: float | None = 0.0  # USD at most; None: the price is unknown
     cost_most: float | None = None  # where the run itself decides how many
-    draws: tuple[int, int] | None = None  # sampling: texts of all prompts to send, at least and at most
+    samples: tuple[int, int] | None = None  # sampling: texts of all prompts to send, at least and at most
     prompt_tokens_most: int | None = None
     calls_most: int | None = None
     n_taken: int = 0  # of n_units: answered in other runs of the folder, and reused
@@ -183,14 +183,14 @@ def plan_line(plan: ModelPlan) -> str:
         line += f", {plan.n_taken:,} reused from {first_words(plan.taken_from, 2, ', ')}"
     line += f", {_span(missing, most)} to run"
     if missing:
-        draws = "" if plan.draws is None else f"{_span(*plan.draws)} samples, "
-        sent = "" if plan.draws is not None or not plan.n_batches else f" in {plan.n_batches:,} batches"
+        samples = "" if plan.samples is None else f"{_span(*plan.samples)} samples, "
+        sent = "" if plan.samples is not None or not plan.n_batches else f" in {plan.n_batches:,} batches"
         if plan.calls is not None:
             sent = f" in {_span(plan.calls, plan.calls_most)} calls"
         about = "" if plan.calls is None else "about "
         tokens = f"{about}{_span(plan.prompt_tokens, plan.prompt_tokens_most)} tokens{sent}"
         new = f", at most {plan.new_tokens:,} new ones" if plan.unit == "texts" else ""
-        line += f"; {draws}{tokens}{new}, {_cost(plan)}, {_time(plan)}"
+        line += f"; {samples}{tokens}{new}, {_cost(plan)}, {_time(plan)}"
     how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
     return f"{line}; prompt format {plan.prompt_format}{how}."
 

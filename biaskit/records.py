@@ -141,25 +141,25 @@ class Estimator:
 
     name: EstimatorName = "exact"
     k: int | None = None  # top-k: how many of the most probable tokens are listed
-    draws: int | None = None  # sampling: draws per cell, at temperature 1 and top_p 1
-    max_new_tokens: int | None = None  # sampling: most tokens of a draw
+    samples: int | None = None  # sampling: samples per cell, at temperature 1 and top_p 1
+    max_new_tokens: int | None = None  # sampling: most tokens of a sample
 
     def in_key(self) -> object:
         """Give it the form of keys and manifests; `exact` is a plain text, as in the oldest rows."""
         if self.name == "exact":
             return "exact"
-        parts = {"k": self.k, "draws": self.draws, "max_new_tokens": self.max_new_tokens}
+        parts = {"k": self.k, "samples": self.samples, "max_new_tokens": self.max_new_tokens}
         return {"name": self.name, **{name: value for name, value in parts.items() if value is not None}}
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """One cell, or a round of its draws: a prompt and every target word whose probability is asked."""
+    """One cell, or a batch of samples: a prompt and every target word whose probability is asked."""
 
     key: str
     prompt: Prompt
     target_words: tuple[TargetWord, ...]
-    first_draw: int = 0  # sampling: draws of this cell in earlier rounds; its numbers go on from there
+    first_sample: int = 0  # sampling: samples of this cell in earlier batches; its numbers go on from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +207,15 @@ class Scored:
     may_hide: bool = False  # top-k: whether a listed token may stand for another of the same text
     left_out: tuple[tuple[str, str], ...] = ()  # (group, text) that the model's tokens cannot tell or write
     listed_next: tuple[ListedToken, ...] | None = None  # exact: the most probable first tokens, in order
-    draws: int | None = None  # sampling: how many were drawn
-    counts: Mapping[str, int] | None = None  # sampling: target word's text → draws that say it
-    answers: tuple[tuple[str, Finish], ...] | None = None  # sampling: what each draw said, in their order
-    raw: tuple[str | None, ...] | None = None  # sampling: each draw's `raw`, where one has thoughts
+    samples: int | None = None  # sampling: how many were drawn
+    counts: Mapping[str, int] | None = None  # sampling: target word's text → samples that say it
+    answers: tuple[tuple[str, Finish], ...] | None = None  # sampling: what each sample said, in their order
+    raw: tuple[str | None, ...] | None = None  # sampling: each sample's `raw`, where one has thoughts
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are drawn; part of a draw's key."""
+    """How tokens are drawn; part of a sample's key."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -223,27 +223,27 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class DrawRequest:
-    """One text to be sampled: it depends on its prompt, sampling and seed alone (methods/texts#draws)."""
+class SampleRequest:
+    """One text to be sampled: it depends on its prompt, sampling and seed alone (methods/texts#samples)."""
 
     key: str
     prompt: Prompt
     sampling: Sampling
     seed: int
-    number: int = 0  # which draw of its prompt; a seeded model does not look at it
-    row: str = ""  # key of the cell whose draws are counted; else the text is a row of its own
+    number: int = 0  # which sample of its prompt; a seeded model does not look at it
+    row: str = ""  # key of the cell whose samples are counted; else the text is a row of its own
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
-    """The answer to one `DrawRequest`."""
+class Sample:
+    """The answer to one `SampleRequest`."""
 
     key: str
     prompt: str  # as rendered for this model
     text: str
     finish: Finish
     answered: Answered
-    seeded: bool = True  # whether the request's seed was this draw's own; else its row holds none
+    seeded: bool = True  # whether the request's seed was this sample's own; else its row holds none
     raw: str | None = None  # all that was said, where thoughts stand before `text`
 
 
@@ -317,7 +317,7 @@ class CellShares:
     """Bounds of `top-k` (methods/estimators#top-k-bounds) or Wilson's of `sampling`, as the masses."""
     coverage_ends: tuple[float, float] | None = None
     difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
-    matched: int | None = None  # sampling: draws that said a target word
+    matched: int | None = None  # sampling: samples that said a target word
 
 
 def as_record(record: Any) -> dict[str, Any]:

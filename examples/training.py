@@ -79,7 +79,7 @@ def train(
         Trainer(model, arguments, callbacks=callbacks, **parts).train()
 
 
-def draw(probed: bk.ModelCallback, figure: Path) -> None:
+def sample(probed: bk.ModelCallback, figure: Path) -> None:
     """Write a figure of the share of women over steps, a line for each group of jobs."""
     axes = plt.figure(figsize=(5, 3), layout="constrained").subplots()
     for group in ("female-dominated", "male-dominated"):
@@ -116,7 +116,7 @@ def main() -> None:
                 f"{group} {r.share:.2f} [{r.ci_low:.2f}, {r.ci_high:.2f}]" for group, r in women.iterrows()
             )
             print(f"step {step}: share of women in jobs: {', '.join(shown)}")
-        draw(probed, figure)
+        sample(probed, figure)
     print(f"Figure: {figure}")
 
 

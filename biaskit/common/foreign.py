@@ -16,7 +16,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 _MARKUP = frozenset("\\`*_{}[]<>#+|~&$@")
-"""What Markdown may read as its own; a round bracket does nothing after an escaped square one."""
+"""What Markdown may read as its own; a batch bracket does nothing after an escaped square one."""
 
 
 def visible(text: str, *, keep: str = "", joiners: bool = True, longest: int | None = None) -> str:

@@ -40,6 +40,7 @@ FIRST_NAMES: Mapping[str, str] = {
     "workforce": "labour",
     "workforce_share": "labour_female_share",
     "workforce_gap": "labour_gap",
+    "samples": "draws",
 }
 """Today's words → those inside keys and seeds, where other words would be other answers and numbers."""
 

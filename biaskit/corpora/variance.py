@@ -25,7 +25,7 @@ class CellVariance(ListEntry):
     coverage: Fraction  # mean over cells
     var_job: Fraction
     var_template: Fraction
-    var_residual: Fraction  # without the noise of draws
+    var_residual: Fraction  # without the noise of samples
     var_difference: Fraction  # between templates, of the first minus the second group's share
 
 
@@ -35,7 +35,7 @@ class TextVariance(ListEntry):
     model: Label
     share: Fraction
     inferred_share: Fraction  # texts that speak of a gender
-    var_occupation: Fraction  # of the difference between occupations, without the noise of draws
+    var_occupation: Fraction  # of the difference between occupations, without the noise of samples
     n_occupations: Annotated[int, Field(strict=False, ge=1)]
 
 

@@ -10,14 +10,14 @@ from typing import Protocol, TypeVar, runtime_checkable
 from biaskit.errors import BiaskitError
 from biaskit.records import (
     Answered,
-    Draw,
-    DrawRequest,
     Estimator,
     Failed,
     ModelIdentity,
     Plan,
     Prompt,
     PromptFormat,
+    Sample,
+    SampleRequest,
     Scored,
     ScoreRequest,
 )
@@ -79,7 +79,7 @@ class ContinuationScorer(Model, Protocol):
 class TextGenerator(Model, Protocol):
     """Samples texts, each of which depends on its own seed and prompt alone."""
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Check that every prompt can be rendered and has room for its answer, and cut the batches.
 
         The same requests give the same batches, whatever was answered before.
@@ -88,10 +88,10 @@ class TextGenerator(Model, Protocol):
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Estimate the seconds for so many new tokens from a warm-up on the last plan; None if unknown."""
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Answer each request exactly once, in groups that became ready together.
 
-        Batches are pulled lazily and come from `plan_draws`; closing the iterator stops the work.
+        Batches are pulled lazily and come from `plan_samples`; closing the iterator stops the work.
         """
 
 
@@ -117,7 +117,7 @@ def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
 
 
 @contextmanager
-def naming(request: ScoreRequest | DrawRequest) -> Iterator[None]:
+def naming(request: ScoreRequest | SampleRequest) -> Iterator[None]:
     """Store the request's key on any error raised inside, so that template and job can be named."""
     try:
         yield

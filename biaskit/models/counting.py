@@ -1,4 +1,4 @@
-"""Any text generator as a scorer: target words counted in draws (methods/estimators#sampling-estimator)."""
+"""Any text generator as a scorer: target words counted in samples (methods/estimators#sampling-estimator)."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from biaskit.records import (
     ANSWERED_SEPARATOR,
     PROBE_FORMATS,
     Answered,
-    Draw,
-    DrawRequest,
     Estimator,
     Failed,
     LogProb,
     Plan,
     Prompt,
     PromptFormat,
+    Sample,
+    SampleRequest,
     Sampling,
     Scored,
     ScoreRequest,
 )
 
-FEWEST_DRAWS = 2
+FEWEST_SAMPLES = 2
 FEWEST_TOKENS = 4
 
 
 def tokens_for(longest: int) -> int:
-    """Return the largest number of new tokens in a draw, for a longest target word of so many characters.
+    """Return the largest number of new tokens in a sample, for a longest target word of so many characters.
 
     One token more than the target word needs, so that its end is seen. An API has no tokenizer to ask; a
     token of a target word is rarely shorter than two letters, and a text that is cut off does not match.
@@ -41,38 +41,38 @@ def tokens_for(longest: int) -> int:
     return max(FEWEST_TOKENS, longest // 2 + 2)
 
 
-def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequest]:
-    """Make a cell's n draws; key and seed (31 bits of its SHA-256) follow from cell and number."""
-    draws = []
-    for number in range(request.first_draw, request.first_draw + n):
+def samples_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[SampleRequest]:
+    """Make a cell's n samples; key and seed (31 bits of its SHA-256) follow from cell and number."""
+    samples = []
+    for number in range(request.first_sample, request.first_sample + n):
         key = key_of({"cell": request.key, "draw": number})
         seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
-        draws.append(DrawRequest(key, request.prompt, sampling, seed, number, request.key))
-    return draws
+        samples.append(SampleRequest(key, request.prompt, sampling, seed, number, request.key))
+    return samples
 
 
-def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Scored:
-    """Count the target words in a cell's draws, given in order; `last` is the draw that arrived last."""
+def count_samples(request: ScoreRequest, drawn: Sequence[Sample], last: Sample) -> Scored:
+    """Count the target words in a cell's samples, given in order; `last` is the sample that arrived last."""
     texts = list(dict.fromkeys(target_word.text for target_word in request.target_words))
     counts = dict.fromkeys(texts, 0)
-    for draw in drawn:
-        if draw.finish in ("refusal", "filter"):
+    for sample in drawn:
+        if sample.finish in ("refusal", "filter"):
             continue  # counts as no target word
-        text = match(draw.text, texts, ended=draw.finish != "length")
+        text = match(sample.text, texts, ended=sample.finish != "length")
         if text is not None:
             counts[text] += 1
     # Where one request gave several texts, the first carries the prompt's tokens.
-    prompt = [draw.answered.prompt_tokens for draw in drawn if draw.answered.prompt_tokens is not None]
-    new = [draw.answered.new_tokens for draw in drawn if draw.answered.new_tokens is not None]
+    prompt = [sample.answered.prompt_tokens for sample in drawn if sample.answered.prompt_tokens is not None]
+    new = [sample.answered.new_tokens for sample in drawn if sample.answered.new_tokens is not None]
     prompt_tokens = sum(prompt) if prompt else None
     new_tokens = sum(new) if len(new) == len(drawn) else None
     answered = Answered(last.answered.by, last.answered.at, prompt_tokens, new_tokens)
     log_probs = tuple(LogProb(e.group, e.text, None, None) for e in request.target_words)
-    answers = tuple((draw.text, draw.finish) for draw in drawn)
-    raw = tuple(draw.raw for draw in drawn)
+    answers = tuple((sample.text, sample.finish) for sample in drawn)
+    raw = tuple(sample.raw for sample in drawn)
     return Scored(
         *(request.key, last.prompt, "sampling", log_probs, answered),
-        draws=len(drawn),
+        samples=len(drawn),
         counts=counts,
         answers=answers,
         raw=raw if any(text is not None for text in raw) else None,
@@ -80,20 +80,22 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
 
 
 class SampledScorer:
-    """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per target word.
+    """A `TextGenerator` as a `ContinuationScorer`: a cell is `samples` texts and a count per target word.
 
-    It estimates `word_boundary = word`. A batch is one whole cell; a cell fails if one of its draws fails.
-    Refusals and filtered texts are draws without a target word.
+    It estimates `word_boundary = word`. A batch is one whole cell; a cell fails if one of its samples fails.
+    Refusals and filtered texts are samples without a target word.
     """
 
     whole_batches = False
 
     def __init__(
-        self, generator: TextGenerator, *, draws: int, longest: int, new_tokens: int | None = None
+        self, generator: TextGenerator, *, samples: int, longest: int, new_tokens: int | None = None
     ) -> None:
         """Take `longest` characters of the longest target word; `new_tokens` can raise the limit."""
-        if draws < FEWEST_DRAWS:
-            raise UsageError(f"{draws} samples are too few for an interval: give at least {FEWEST_DRAWS}.")
+        if samples < FEWEST_SAMPLES:
+            raise UsageError(
+                f"{samples} samples are too few for an interval: give at least {FEWEST_SAMPLES}."
+            )
         identity = generator.identity
         formats = set(identity.formats)
         if "chat" in formats:
@@ -108,8 +110,9 @@ class SampledScorer:
         )
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
-        self._n = draws
-        self._batches: dict[str, list[tuple[DrawRequest, ...]]] = {}  # a cell's key → batches of its draws
+        self._n = samples
+        # a cell's key → batches of its samples
+        self._batches: dict[str, list[tuple[SampleRequest, ...]]] = {}
 
     @property
     def batch_size(self) -> int:
@@ -130,13 +133,13 @@ class SampledScorer:
             raise ModelError(
                 f"{self.identity.label} cannot sample texts in the prompt format {prompt_format}."
             )
-        return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
+        return Estimator("sampling", samples=self._n, max_new_tokens=self._sampling.max_new_tokens)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """Plan one batch for each cell; calls, tokens and cost are those of all its draws."""
+        """Plan one batch for each cell; calls, tokens and cost are those of all its samples."""
         requests = tuple(requests)  # read several times
         cell_of: dict[str, str] = {}
-        draws: list[DrawRequest] = []
+        samples: list[SampleRequest] = []
         for request in requests:
             with naming(request):
                 for target_word in request.target_words:
@@ -145,21 +148,21 @@ class SampledScorer:
                             "sampling skips leading quotation marks, brackets and emphasis, so it cannot find"
                             f" the target word {target_word.text!r}: remove it, or choose another estimator"
                         )
-            draws_of_cell = draws_of(request, self._n, self._sampling)
-            draws += draws_of_cell
-            cell_of |= {draw.key: request.key for draw in draws_of_cell}
+            samples_of_cell = samples_of(request, self._n, self._sampling)
+            samples += samples_of_cell
+            cell_of |= {sample.key: request.key for sample in samples_of_cell}
         try:
-            planned = self._generator.plan_draws(draws)
+            planned = self._generator.plan_samples(samples)
         except ModelError as error:
-            # The measurement knows cells, not draws.
+            # The measurement knows cells, not samples.
             error.request_key = cell_of.get(error.request_key, "")
             raise
-        # Earlier plans stay: a cell's later rounds are planned while other cells are still asked.
+        # Earlier plans stay: a cell's later batches are planned while other cells are still asked.
         self._batches |= {request.key: [] for request in requests}
         for batch in planned.batches:
-            parts: dict[str, list[DrawRequest]] = {}
-            for draw in batch:
-                parts.setdefault(cell_of[draw.key], []).append(draw)
+            parts: dict[str, list[SampleRequest]] = {}
+            for sample in batch:
+                parts.setdefault(cell_of[sample.key], []).append(sample)
             for cell, part in parts.items():
                 self._batches[cell].append(tuple(part))
         cells = tuple((request,) for request in requests)
@@ -168,25 +171,25 @@ class SampledScorer:
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Return the generator's estimate for the tokens of these cells."""
-        n_draws = self._n * sum(map(len, batches))
-        return self._generator.estimate_seconds(n_draws * self._sampling.max_new_tokens)
+        n_samples = self._n * sum(map(len, batches))
+        return self._generator.estimate_seconds(n_samples * self._sampling.max_new_tokens)
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
-        """Answer each cell once all of its draws are in or one has failed, in whatever order they arrive."""
-        cell_of: dict[str, _OpenCell] = {}  # key of a draw without an answer → its cell
+        """Answer each cell once all of its samples are in or one has failed, in whatever order they come."""
+        cell_of: dict[str, _OpenCell] = {}  # key of a sample without an answer → its cell
 
-        def draws() -> Iterator[Sequence[DrawRequest]]:
+        def samples() -> Iterator[Sequence[SampleRequest]]:
             """Yield batches to the generator, perhaps in another thread: one operation writes `cell_of`."""
             for request in chain.from_iterable(batches):
-                keys = [draw.key for draw in chain.from_iterable(self._batches[request.key])]
+                keys = [sample.key for sample in chain.from_iterable(self._batches[request.key])]
                 cell_of.update(dict.fromkeys(keys, _OpenCell(request, keys)))
                 yield from self._batches[request.key]
 
-        with closing_stream(self._generator.generate(draws())) as groups:
+        with closing_stream(self._generator.generate(samples())) as groups:
             for group in groups:
                 ready: list[Scored | Failed] = []
                 for answer in group:
-                    cell = cell_of.pop(answer.key, None)  # None: this draw was answered before
+                    cell = cell_of.pop(answer.key, None)  # None: this sample was answered before
                     if cell is not None and (done := cell.take(answer)) is not None:
                         ready.append(done)
                 if ready:
@@ -206,15 +209,15 @@ class SampledScorer:
 
 @dataclass(slots=True)
 class _OpenCell:
-    """A cell whose draws are on their way."""
+    """A cell whose samples are on their way."""
 
     request: ScoreRequest
-    keys: Sequence[str]  # of its draws, in order
-    drawn: dict[str, Draw] = field(default_factory=dict)
+    keys: Sequence[str]  # of its samples, in order
+    drawn: dict[str, Sample] = field(default_factory=dict)
     failed: bool = False
 
-    def take(self, answer: Draw | Failed) -> Scored | Failed | None:
-        """Take the answer to one draw; return the cell's answer if that completes or fails it."""
+    def take(self, answer: Sample | Failed) -> Scored | Failed | None:
+        """Take the answer to one sample; return the cell's answer if that completes or fails it."""
         if self.failed:
             return None
         if isinstance(answer, Failed):
@@ -223,6 +226,6 @@ class _OpenCell:
         self.drawn[answer.key] = answer
         if len(self.drawn) < len(self.keys):
             return None
-        if len({draw.answered.by.split(ANSWERED_SEPARATOR)[0] for draw in self.drawn.values()}) > 1:
+        if len({sample.answered.by.split(ANSWERED_SEPARATOR)[0] for sample in self.drawn.values()}) > 1:
             return Failed(self.request.key, "two models gave the samples of one prompt")
-        return count_draws(self.request, [self.drawn[key] for key in self.keys], answer)
+        return count_samples(self.request, [self.drawn[key] for key in self.keys], answer)

@@ -20,7 +20,7 @@ from biaskit.models.base import answered_now
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import Account
 from biaskit.models.thoughts import parted
-from biaskit.records import Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
+from biaskit.records import Failed, Finish, ModelIdentity, Plan, Prompt, Sample, SampleRequest
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
@@ -91,7 +91,7 @@ class InspectGenerator:
             self._thread.run(asyncio.wait_for(self._model.api.aclose(), CLOSING_S))
         self._thread.close()
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Plan a request for each text; its tokens are estimated from its length."""
         lengths = {prompt: len(self.rendered(prompt)) // 4 for prompt in {r.prompt for r in requests}}
         prompt_tokens = sum(lengths[request.prompt] for request in requests)
@@ -105,11 +105,11 @@ class InspectGenerator:
         """Return None: no provider says how fast it is."""
         return None if n_new_tokens else 0.0
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Answer each text as it comes."""
-        return self._thread.stream(batches, self._draw, AT_ONCE)
+        return self._thread.stream(batches, self._sample, AT_ONCE)
 
-    async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+    async def _sample(self, batch: Sequence[SampleRequest]) -> list[Sample | Failed]:
         [request] = batch
         shown = self.rendered(request.prompt)
         reserved = await self._meter.reserve(len(shown.encode()) + 64, request.sampling.max_new_tokens)
@@ -134,9 +134,9 @@ class InspectGenerator:
         finish = FINISHES.get(str(output.stop_reason), "length")
         answered = answered_now(clean(output.model or self._name), *(used or (None, None)))
         # Nobody knows which providers take a seed, so no row claims that its seed was used.
-        return [parted(Draw(request.key, shown, output.completion, finish, answered, seeded=False))]
+        return [parted(Sample(request.key, shown, output.completion, finish, answered, seeded=False))]
 
-    async def _generate(self, request: DrawRequest) -> ModelOutput:
+    async def _generate(self, request: SampleRequest) -> ModelOutput:
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig
 
         kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser}

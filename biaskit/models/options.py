@@ -64,7 +64,7 @@ class ScoringOptions:
 
     estimator: EstimatorChoice = "auto"
     k: int = 20  # top-k: listed tokens
-    draws: int = 10  # sampling: texts for each cell
+    samples: int = 10  # sampling: texts for each cell
     longest: int = 14  # sampling: characters of the study's longest target word
     new_tokens: int | None = None  # sampling: most tokens of a text; None: what the target words need
     word_boundary: WordBoundary = "token"

@@ -17,8 +17,6 @@ from biaskit.models.base import answered_now
 from biaskit.models.thoughts import parted
 from biaskit.records import (
     Answered,
-    Draw,
-    DrawRequest,
     Estimator,
     Failed,
     Finish,
@@ -27,6 +25,8 @@ from biaskit.records import (
     Plan,
     Prompt,
     PromptFormat,
+    Sample,
+    SampleRequest,
     Scored,
     ScoreRequest,
 )
@@ -164,22 +164,22 @@ class ScriptedScorer(_Scripted):
 class ScriptedGenerator(_Scripted):
     """Answers each prompt with a text of the first line whose `contains` stands in it.
 
-    A line is `{"contains": "nurse", "texts": ["She ...", "He ..."]}`: draw i of a prompt takes text i
+    A line is `{"contains": "nurse", "texts": ["She ...", "He ..."]}`: sample i of a prompt takes text i
     modulo their number. `"finish"` sets the finish reason, `"fail": "reason"` answers with `Failed`.
     """
 
     formats = ("chat", "completion", "raw")
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Cut the batches; each text may be as long as it is asked for."""
         return replace(self.plan(requests), new_tokens_max=sum(r.sampling.max_new_tokens for r in requests))
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Answer one group per batch."""
         for batch in batches:
             yield [self._answer(request) for request in batch]
 
-    def _answer(self, request: DrawRequest) -> Draw | Failed:
+    def _answer(self, request: SampleRequest) -> Sample | Failed:
         rendered = self.rendered(request.prompt)
         line = self._line_for(rendered)
         if line is None or not (line.get("texts") or "fail" in line):
@@ -188,7 +188,7 @@ class ScriptedGenerator(_Scripted):
             return Failed(request.key, str(line["fail"]))
         texts = line["texts"]
         text = str(texts[request.number % len(texts)])
-        return parted(Draw(request.key, rendered, text, line.get("finish", "stop"), self._answered()))
+        return parted(Sample(request.key, rendered, text, line.get("finish", "stop"), self._answered()))
 
 
 def rendered_plainly(prompt: Prompt) -> str:

@@ -71,7 +71,7 @@ def open_scorer(
         how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
         generator = open_generator(spec, **how)
         return SampledScorer(
-            generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
+            generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
     if kind == "scripted":
         from biaskit.models.scripted import ScriptedScorer

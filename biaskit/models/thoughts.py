@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from biaskit.records import Draw
+from biaskit.records import Sample
 
 Thinking = Literal["auto", "on", "off"]
 _SIGNS = (
@@ -83,10 +83,10 @@ def without_thoughts(text: str, opened: str = "") -> str:
     return text if answer == text else _WRAPS.sub("", answer)
 
 
-def parted(draw: Draw, opened: str = "") -> Draw:
-    """Part a draw's thoughts from its answer: `text` is the answer, `raw` the whole where they differ."""
-    answer = without_thoughts(draw.text, opened)
-    return draw if answer == draw.text else replace(draw, text=answer, raw=draw.text)
+def parted(sample: Sample, opened: str = "") -> Sample:
+    """Part a sample's thoughts from its answer: `text` is the answer, `raw` the whole where they differ."""
+    answer = without_thoughts(sample.text, opened)
+    return sample if answer == sample.text else replace(sample, text=answer, raw=sample.text)
 
 
 def opened_by(prompt: str) -> str:

@@ -19,7 +19,7 @@ from biaskit.models.api.stream import LoopThread
 from biaskit.models.base import answered_now
 from biaskit.models.conversation import messages_of
 from biaskit.models.thoughts import parted
-from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan, Prompt
+from biaskit.records import Failed, ModelIdentity, Plan, Prompt, Sample, SampleRequest
 
 AT_ONCE = 4  # batches that an async callable has in hand
 FAILED_IN_A_ROW = 5  # batches without one text between them: what the callable asks is gone
@@ -85,7 +85,7 @@ class Writer:
         """End the loop in which an async callable runs."""
         self._thread.close()
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Cut the batches in the order of the requests; tokens are estimated from lengths."""
         prompt_tokens = sum(len(self.rendered(request.prompt)) // 4 for request in requests)
         new_tokens = sum(request.sampling.max_new_tokens for request in requests)
@@ -96,9 +96,9 @@ class Writer:
         """Return None: nobody knows how fast a callable is."""
         return None if n_new_tokens else 0.0
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Answer batches as they come, some at once where the callable is async."""
-        # Cut anew: a sampled cell hands over its own draws alone, and a call takes those of several cells.
+        # Cut anew: a sampled cell hands over its own samples alone, and a call takes those of several cells.
         waiting = chain.from_iterable(batches)
         full = iter(lambda: tuple(islice(waiting, self.batch_size)), ())
         if any(map(inspect.iscoroutinefunction, (self.fn, type(self.fn).__call__))):
@@ -108,14 +108,14 @@ class Writer:
             later = inspect.isawaitable(texts)
             yield self._thread.run(self._awaited(batch, texts)) if later else self._drawn(batch, texts)
 
-    def _call(self, batch: Sequence[DrawRequest]) -> object:
+    def _call(self, batch: Sequence[SampleRequest]) -> object:
         self._calls += 1
         try:
             return self.fn([self.rendered(request.prompt) for request in batch])
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             return error
 
-    async def _awaited(self, batch: Sequence[DrawRequest], texts: Any = None) -> list[Draw | Failed]:
+    async def _awaited(self, batch: Sequence[SampleRequest], texts: Any = None) -> list[Sample | Failed]:
         texts = texts or self._call(batch)
         try:
             texts = await texts if inspect.isawaitable(texts) else texts
@@ -124,7 +124,7 @@ class Writer:
             texts = error
         return self._drawn(batch, texts)
 
-    def _drawn(self, batch: Sequence[DrawRequest], texts: object) -> list[Draw | Failed]:
+    def _drawn(self, batch: Sequence[SampleRequest], texts: object) -> list[Sample | Failed]:
         """Take what came of a call: a text for each prompt, or why there is none."""
         why, given = "", texts if isinstance(texts, list | tuple) else ()
         if isinstance(texts, BaseException):
@@ -132,11 +132,13 @@ class Writer:
         elif len(given) != len(batch):  # which prompts they answer nobody knows
             what = "not a list of texts" if given == () else f"{count(len(given), 'text')} for {len(batch)}"
             why = f"fn returned {type(texts).__name__}: {what}"
-        answers, answered = list[Draw | Failed](), answered_now(self.identity.spec, None, None)
+        answers, answered = list[Sample | Failed](), answered_now(self.identity.spec, None, None)
         for request, text in zip(batch, [None] * len(batch) if why else given, strict=True):
             if isinstance(text, str):  # not told the seed, so no row claims that it was used
-                draw = Draw(request.key, self.rendered(request.prompt), str(text), "stop", answered, False)
-                answers.append(parted(draw))
+                sample = Sample(
+                    request.key, self.rendered(request.prompt), str(text), "stop", answered, False
+                )
+                answers.append(parted(sample))
             else:
                 answers.append(Failed(request.key, why or f"fn gave {type(text).__name__} for a text"))
         failed = [answer.reason for answer in answers if isinstance(answer, Failed)]

@@ -8,7 +8,7 @@ from itertools import repeat, takewhile
 from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
-from biaskit.records import ANSWERED_SEPARATOR, Draw, ModelIdentity, Scored
+from biaskit.records import ANSWERED_SEPARATOR, ModelIdentity, Sample, Scored
 from biaskit.study.keys import Study
 
 A = TypeVar("A")
@@ -61,7 +61,7 @@ class Drift:
 
 def _name_of(answer: object) -> str | None:
     """Give the model's name in an answer; None where there is no answer."""
-    return model_of(answer.answered.by) if isinstance(answer, Draw | Scored) else None
+    return model_of(answer.answered.by) if isinstance(answer, Sample | Scored) else None
 
 
 class Answerers:

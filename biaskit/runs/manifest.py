@@ -38,7 +38,7 @@ class _Table(BaseModel):
 
 class _Estimator(_Table):
     name: str
-    draws: _Positive | None = None
+    samples: _Positive | None = None
 
 
 class _Continuations(_Table):
@@ -189,10 +189,10 @@ def estimator_of(entry: Mapping[str, Any]) -> str:
     return f"{estimator['name']}({','.join(settings)})" if settings else str(estimator["name"])
 
 
-def draws_of(entry: Mapping[str, Any]) -> int | None:
-    """Find the draws of a round in a model's manifest entry; None where nothing is drawn."""
+def samples_of(entry: Mapping[str, Any]) -> int | None:
+    """Find the samples of a batch in a model's manifest entry; None where nothing is drawn."""
     estimator = entry.get("estimator")
-    return estimator.get("draws") if isinstance(estimator, Mapping) else None
+    return estimator.get("samples") if isinstance(estimator, Mapping) else None
 
 
 def model_entry(identity: ModelIdentity, prompt_format: PromptFormat) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def row_of(
         # Six decimals: float32 sums are not better.
         row["listed_next"] = [[t.text, round(t.log_prob, 6), t.id] for t in answer.listed_next]
     if answer.counts is not None:
-        row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
+        row |= {"batch": number, "samples": answer.samples, "counts": dict(answer.counts)}
         row["answers"] = [list(text_and_end) for text_and_end in answer.answers or ()]
     if answer.raw is not None:
         row["raw"] = list(answer.raw)
@@ -98,8 +98,8 @@ class _Lists(_Points):
 
 class _Counts(_Points):
     estimator: Literal["sampling"]  # type: ignore[assignment]
-    round: _Whole = 0
-    draws: Annotated[int, Field(ge=1)]
+    batch: _Whole = 0
+    samples: Annotated[int, Field(ge=1)]
     counts: dict[str, _Whole]
     answers: list[Annotated[tuple[str, str], Strict(False)]] = []
     raw: list[str | None] = []
@@ -130,10 +130,10 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[TargetWord]) -> str | No
     if isinstance(stored, _Lists) and "" not in stored.listed:
         return "it has no list of tokens"
     if isinstance(stored, _Counts):
-        if stored.answers and len(stored.answers) != stored.draws:
+        if stored.answers and len(stored.answers) != stored.samples:
             return "it does not have one answer per sample"
         texts = {text for _, text in forms}
-        if not stored.counts.keys() <= texts or sum(stored.counts.values()) > stored.draws:
+        if not stored.counts.keys() <= texts or sum(stored.counts.values()) > stored.samples:
             return "its counts do not match its samples"
     return None
 

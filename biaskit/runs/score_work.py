@@ -150,4 +150,4 @@ def as_asked(entry: Mapping[str, Any]) -> dict[str, Any]:
     estimator = entry["estimator"]
     if not isinstance(estimator, Mapping):
         return {"estimator": "auto"}
-    return {"estimator": estimator["name"]} | {n: estimator[n] for n in ("k", "draws") if n in estimator}
+    return {"estimator": estimator["name"]} | {n: estimator[n] for n in ("k", "samples") if n in estimator}

@@ -122,7 +122,7 @@ class CrossedCells:
     shares: FloatArray  # [groups, I, J]; an empty cell's is fitted
     masses: FloatArray  # [groups, I, J]
     coverage: FloatArray  # [I, J]
-    empty: BoolArray  # [I, J]: answered, but nothing was listed or no draw matched
+    empty: BoolArray  # [I, J]: answered, but nothing was listed or no sample matched
     ends: tuple[FloatArray, FloatArray] | None = None  # low and high end of each share
 
     def complete(self) -> BoolArray:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 CHANCE = 0.5
-TAUGHT, DRAWS = 10, 10
+TAUGHT, SAMPLES = 10, 10
 """Documents of either group that teach where the size is reported, and how often they are drawn."""
 FOLDS, REPEATS = 5, 2
 PENALTY = 1.0
@@ -135,14 +135,14 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
 
 
 def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> float | None:
-    """Find the area under the curve by weights learnt from 10 + 10 documents, over ten draws of them.
+    """Find the area under the curve by weights learnt from 10 + 10 documents, over ten samples of them.
 
     Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. 0.5 in
     expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise it.
     Reference: methods/srb#transfer; checked against a loop.
     """
     is_first, wins, pairs = teaching.labels[:, 0], 0.0, 0.0
-    for _ in range(DRAWS):
+    for _ in range(SAMPLES):
         sides = (np.flatnonzero(side) for side in (is_first, ~is_first))
         drawn = np.concatenate([rng.choice(side, TAUGHT, replace=False) for side in sides])
         left = np.flatnonzero(~np.isin(teaching.units, teaching.units[drawn]))

@@ -17,7 +17,7 @@ NOT_JUDGED = "cannot be estimated from another model's variance"
 POWER = 0.8
 """The share of runs in which a difference is to show."""
 N_RUNS = 10_000
-"""Runs whose mean squares are drawn; the draw of their estimates is integrated."""
+"""Runs whose mean squares are drawn; the sample of their estimates is integrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Side:
 
     n_jobs: int
     job: float  # between jobs
-    cell: float  # between the cells of one job beyond its templates, noise of draws included
+    cell: float  # between the cells of one job beyond its templates, noise of samples included
 
 
 @dataclass(frozen=True, slots=True)

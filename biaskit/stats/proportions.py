@@ -13,7 +13,7 @@ from biaskit.common.wording import joined
 from biaskit.stats.arrays import FloatArray
 
 FEWEST_MATCHED = 2
-"""Draws that a cell's share needs for an estimate of its variance."""
+"""Samples that a cell's share needs for an estimate of its variance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Proportion:
 
 @lru_cache(maxsize=10_000)
 def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Compute Wilson's score interval of count out of n independent draws; None with n = 0.
+    """Compute Wilson's score interval of count out of n independent samples; None with n = 0.
 
     Formula: the two p with |count/n − p| = z √(p(1 − p)/n), z the normal quantile at (1 + level)/2.
     Exactly 0 for no success, exactly 1 for n; `ValueError` for counts that cannot be.
@@ -46,7 +46,7 @@ def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float
 
 
 def proportion(count: int, n: int, independent: float | None = None) -> Proportion:
-    """Estimate a share with its Wilson 95 % interval and standard error, as certain as `independent` draws.
+    """Estimate a share with its Wilson 95 % interval and standard error, as certain as `independent` samples.
 
     Formula: p = count/n; se = √(p(1 − p)/(n − 1)), which is the sample standard deviation of n zeros and
         ones over √n: 0 where all n agree, and the interval is not a point there.
@@ -56,11 +56,11 @@ def proportion(count: int, n: int, independent: float | None = None) -> Proporti
     """
     if n == 0:
         return Proportion(None, reason="nothing was counted")
-    p, draws = count / n, n if independent is None else independent
-    ends = wilson(count, n) if draws == n else wilson(p * draws, draws)
-    if draws <= 1:
+    p, samples = count / n, n if independent is None else independent
+    ends = wilson(count, n) if samples == n else wilson(p * samples, samples)
+    if samples <= 1:
         return Proportion(p, ends, reason="one observation: no standard error")
-    return Proportion(p, ends, math.sqrt(p * (1.0 - p) / (draws - 1)))
+    return Proportion(p, ends, math.sqrt(p * (1.0 - p) / (samples - 1)))
 
 
 def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
@@ -97,10 +97,10 @@ def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
 def se_of_mean(
     shares: FloatArray, matched: FloatArray, weights: FloatArray | None = None
 ) -> tuple[float | None, str | None]:
-    """Estimate the standard error that draws add to a mean of cells' shares, and say what it leaves out.
+    """Estimate the standard error that samples add to a mean of cells' shares, and say what it leaves out.
 
-    Formula: √(Σ w² p(1 − p)/(K − 1)) / Σ w, over the cells with K ≥ 2 matched draws; None without one. It is
-        already inside the interval over jobs and templates.
+    Formula: √(Σ w² p(1 − p)/(K − 1)) / Σ w, over the cells with K ≥ 2 matched samples; None without one. It
+        is already inside the interval over jobs and templates.
     Reference: methods/estimators#sampling-estimator; checked in simulation.
     """
     enough = matched >= FEWEST_MATCHED

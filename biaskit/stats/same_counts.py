@@ -1,4 +1,4 @@
-"""Whether two sets of draws can be of the same probabilities, over many questions at once."""
+"""Whether two sets of samples can be of the same probabilities, over many questions at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _STATISTICS = 3
 
 
 def p_of_same_counts(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed: int) -> float:
-    """Test whether first and second draws of each question have one distribution: one p for all questions.
+    """Test whether first and second samples of each question have one distribution: one p for all questions.
 
-    Formula: permutation p of three statistics, where the draws of a question are split anew at random: the
+    Formula: permutation p of three statistics, where the samples of a question are split anew at random: the
         sum over questions of Σ (a − e)²/e, the largest of those, and Σ over kinds of answer of the squared
         sum of a − e, over all questions. The smallest of the three, times three.
     Pairs are counts of each kind of answer, kinds the same in all questions. p < 0.05 errs in at most one of

@@ -27,7 +27,7 @@ OUTCOME_SHARE = "outcome_share"
 NAMED = "listed"
 """The outcome of an answer that names one group of the study; in tables its groups follow one by one."""
 TESTED_OUTCOMES = (NAMED, "unknown", "both", "declines")
-"""Outcomes of drawn answers that are contrasted between job groups and between models."""
+"""Outcomes of sampled answers that are contrasted between job groups and between models."""
 ANSWERS_OF_MODELS = "answers-models"
 """The contrast of two models' shares of outcomes (methods/probabilities#continuations)."""
 

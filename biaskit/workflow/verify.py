@@ -27,7 +27,7 @@ from biaskit.models.base import closing_stream
 from biaskit.models.options import IN_MEMORY
 from biaskit.models.spec import is_api, split_label
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.records import Draw, DrawRequest, Failed, Scored
+from biaskit.records import Failed, Sample, SampleRequest, Scored
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.designs import Design, design_digest
 from biaskit.runs.manifest import kind_of, read_manifest
@@ -49,11 +49,11 @@ TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25, "server": 0.25
 Batch shapes alone move float32 by up to 6e-5, two machines by less than 1e-3; the others keep 11 and 8 bits.
 """
 ROUNDED = ("bfloat16", "float16", "server")
-"""Where sums depend on processor and batch so far that they may turn a draw."""
+"""Where sums depend on processor and batch so far that they may turn a sample."""
 NEGLIGIBLE = math.log(1e-9)
 """Below a probability of 1e-9 the difference of two logarithms says nothing of a share."""
 ALPHA = 0.05
-"""How often draws of one distribution may be called different, over all cells of a model together."""
+"""How often samples of one distribution may be called different, over all cells of a model together."""
 
 Row = Mapping[str, Any]
 Pair = tuple[Row, Any]  # a stored row and the request that it answers
@@ -166,7 +166,7 @@ def _not_checked(name: Any, text: str, label: str = "") -> Check:
 def _check_rows(
     run: Path, kind: Measurement, find: Any, cells: int, seed: int
 ) -> tuple[Check, dict[str, list[Pair]]]:
-    """Check each row against its checksum, its study and its key, and draw by model those to be asked again.
+    """Check each row against its checksum, its study and its key, and draw by model those to ask again.
 
     The draw follows from the seed and the keys, whatever the order of the rows. `find`: the kind's `finder`;
     None for imported texts, which answer no request.
@@ -302,14 +302,14 @@ class _Again:
         name = f"{self.kind.unit}s"
         if entry["where"] != "scripted":  # what was drawn without a seed comes out otherwise
             drawn = [
-                (row, r) for row, r in drawn if not isinstance(r, DrawRequest) or row["seed"] is not None
+                (row, r) for row, r in drawn if not isinstance(r, SampleRequest) or row["seed"] is not None
             ]
         called = "a callable cannot be queried from a command" if spec.startswith("writer:") else ""
         if called or not drawn:
             yield _not_checked(name, called or "it has no row that could be queried again", label)
             return
         requests = [request for _, request in drawn]
-        texts = isinstance(requests[0], DrawRequest)
+        texts = isinstance(requests[0], SampleRequest)
         answers: dict[str, Any] = {}
         try:
             with closing(self._opened(label, spec, entry, texts=texts)) as model:
@@ -319,7 +319,7 @@ class _Again:
                     apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
                     faults = [f"not the run's model: {', '.join(apart) or identity.fingerprint[:12]}"]
                 yield _checked("model", faults, "the same", label)
-                batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
+                batches = (model.plan_samples if texts else model.plan_scores)(requests).batches
                 self.watcher.progress(label, 0, len(requests))
                 with closing_stream((model.generate if texts else model.score)(batches)) as groups:
                     for group in groups:
@@ -328,7 +328,7 @@ class _Again:
         except BiaskitError as error:
             yield _not_checked("model", f"it cannot be queried here: {error}", label)
             return
-        pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)]
+        pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Sample | Scored)]
         if not pairs:
             failed = (answer.reason for answer in answers.values() if isinstance(answer, Failed))
             yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
@@ -338,7 +338,7 @@ class _Again:
         if texts:
             found = _compare_texts(self.kind, pairs, dtype)
         elif "counts" in pairs[0][0]:
-            found = _compare_draws(pairs, dtype, self.seed)
+            found = _compare_samples(pairs, dtype, self.seed)
         else:
             found = _compare_points(self.kind, pairs, dtype)
         n_unanswered = len(drawn) - len(pairs)
@@ -353,7 +353,7 @@ class _Again:
     def _opened(self, label: str, spec: str, entry: Row, *, texts: bool) -> Any:
         """Open a model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
         study = self.design.study
-        before = entry["batch_size"] if texts else None  # a batch's shape may turn a draw
+        before = entry["batch_size"] if texts else None  # a batch's shape may turn a sample
         local = local_options(self.call, study, self.call.get("batch_size") or before).as_before(entry)
         how: dict[str, Any] = {"label": label, "local": local}
         if is_api(spec):
@@ -361,7 +361,7 @@ class _Again:
         return self.kind.open_model(self.design, spec, asked_as=entry, **how)
 
 
-def _compare_texts(kind: Measurement, pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, Any]:
+def _compare_texts(kind: Measurement, pairs: Sequence[tuple[Row, Sample]], dtype: str) -> dict[str, Any]:
     """Compare texts byte for byte. Returns fields of a `Check`, as the next two do."""
     others = []
     for row, answer in pairs:
@@ -373,27 +373,27 @@ def _compare_texts(kind: Measurement, pairs: Sequence[tuple[Row, Draw]], dtype: 
     return {"text": f"{len(others):,} differ: {others[0]}{why}", "beyond": len(others)}
 
 
-def _compare_draws(pairs: Sequence[tuple[Row, Scored]], dtype: str, seed: int) -> dict[str, Any]:
-    """Compare draws one by one where the cell's seed repeats them, else counts by one permutation test."""
+def _compare_samples(pairs: Sequence[tuple[Row, Scored]], dtype: str, seed: int) -> dict[str, Any]:
+    """Compare samples one by one where the cell's seed repeats them, else counts by one permutation test."""
     if dtype in ("float32", "script"):
         beyond = sum([*map(tuple, row["answers"])] != list(answer.answers or ()) for row, answer in pairs)
         return {"text": f"the samples of {beyond or 'none'} differ", "beyond": beyond}
     tallies = []
     for row, answer in pairs:
         group_of = {e.text: e.group for e in answer.log_probs}
-        before = _tally(group_of, row["counts"], row["draws"])
-        tallies.append((before, _tally(group_of, answer.counts or {}, answer.draws or 0)))
+        before = _tally(group_of, row["counts"], row["samples"])
+        tallies.append((before, _tally(group_of, answer.counts or {}, answer.samples or 0)))
     p = p_of_same_counts(tallies, seed)
     text = f"samples compared by a permutation test, p = {p:.2g}"
     return {"text": text, "beyond": len(pairs) if p < ALPHA else 0}
 
 
-def _tally(group_of: Mapping[str, str], counts: Mapping[str, int], draws: int) -> list[int]:
-    """Count draws by gender group, and those that name none."""
+def _tally(group_of: Mapping[str, str], counts: Mapping[str, int], samples: int) -> list[int]:
+    """Count samples by gender group, and those that name none."""
     named = dict.fromkeys(group_of.values(), 0)
     for text, n in counts.items():
         named[group_of[text]] += n
-    return [*named.values(), draws - sum(named.values())]
+    return [*named.values(), samples - sum(named.values())]
 
 
 def _compare_points(kind: Measurement, pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str, Any]:

@@ -135,7 +135,9 @@ def test_a_run_prints_its_plan_its_tables_and_its_folder(cli: Cli, cheap: tuple[
     assert (0, first.out) == (analysed.code, analysed.out)
 
 
-def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, cheap: tuple[str, ...]) -> None:
+def test_a_model_of_which_every_sample_fails_leaves_3_and_its_reason(
+    cli: Cli, cheap: tuple[str, ...]
+) -> None:
     silent = write_script(Path("silent.jsonl"), {"fail": "out of order"})
     model = full_script(Path("m.jsonl"), OPEN, NAMED)
     options = (

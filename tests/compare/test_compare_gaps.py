@@ -187,7 +187,7 @@ def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
             "`biaskit probe 'a=gguf:my model.gguf' --estimator top-k --set k=5`",
         ),
         (
-            ({"name": "sampling", "draws": 10}, {"name": "top-k", "k": 5}),
+            ({"name": "sampling", "samples": 10}, {"name": "top-k", "k": 5}),
             "`biaskit probe b=api:b --estimator sampling --set samples=10`",
         ),
         (("exact", {"name": "echo"}), None),

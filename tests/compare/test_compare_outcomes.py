@@ -1,4 +1,4 @@
-"""What drawn answers come to, model against model: counts known by hand."""
+"""What sampled answers come to, model against model: counts known by hand."""
 
 from __future__ import annotations
 

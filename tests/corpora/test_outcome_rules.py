@@ -146,7 +146,7 @@ def test_plain_is_what_its_definition_says(text: str) -> None:
 @example("He", "'s")
 @example("He", "_")
 @example("He", "\u0301")
-def test_a_listed_word_ends_as_for_draws(word: str, after: str) -> None:
+def test_a_listed_word_ends_as_for_samples(word: str, after: str) -> None:
     found = re.compile(word_alternatives(["He", "Non-binary", "\u2640"])).match(word + after)
     assert bool(found and found[0] == word) == starts_new_word(after)
 

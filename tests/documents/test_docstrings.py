@@ -27,7 +27,7 @@ VERBS = (
         "Compare",
         "Check",
         "Compute",
-        "Draw",
+        "Sample",
         "Find",
         "Give",
         "Holds",

@@ -73,14 +73,14 @@ def test_inspects_own_reader_sees_cells_scores_and_intervals(exact: Path, log: P
     assert (cell["female_share"], cell["coverage"]) == (value["female share"], value["coverage"])  # type: ignore[index,call-overload]
 
 
-def test_draws_of_several_rounds_and_hostile_texts_are_in_it(tmp_path: Path) -> None:
+def test_samples_of_several_batches_and_hostile_texts_are_in_it(tmp_path: Path) -> None:
     from inspect_ai.log import read_eval_log
 
     texts = [*HOSTILE, "She said", "He did", "They"]
     model = script(tmp_path / "m.jsonl", {"texts": texts, "log_probs": {}})
     asked = {"estimator": "sampling", "samples": 4, "max_samples_per_prompt": 12, "bias_type": "implicit"}
     run = bk.probe(model, jobs="1-2,21-22", templates="1-2", out=tmp_path / "run", **asked, **QUIET).path
-    assert any(row["round"] for row in map(json.loads, (run / "probe.jsonl").read_text().splitlines()))
+    assert any(row["batch"] for row in map(json.loads, (run / "probe.jsonl").read_text().splitlines()))
     said = {
         choice.message.text
         for sample in read_eval_log(str(exported(run)[0])).samples or ()

@@ -22,11 +22,11 @@ from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.records import (
-    Draw,
-    DrawRequest,
     Failed,
     Prompt,
     PromptFormat,
+    Sample,
+    SampleRequest,
     Sampling,
     Scored,
     ScoreRequest,
@@ -82,7 +82,7 @@ def scoring(
     *,
     policy: Policy = QUICK,
     k: int = 20,
-    draws: int = 10,
+    samples: int = 10,
     shape: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Iterator[ApiScorer]:
@@ -92,7 +92,9 @@ def scoring(
         label="toy",
         options=options(policy, **more),
         known=measured_before(shape),
-        scoring=ScoringOptions(estimator, k=k, draws=draws, longest=max(len(e.text) for e in TARGET_WORDS)),
+        scoring=ScoringOptions(
+            estimator, k=k, samples=samples, longest=max(len(e.text) for e in TARGET_WORDS)
+        ),
     )
     try:
         yield scorer
@@ -141,17 +143,17 @@ def cells(n: int, prompt_format: PromptFormat = "raw") -> list[ScoreRequest]:
     return found
 
 
-def draws(
+def samples(
     n: int, *, prompts: int = 1, tokens: int = 40, prompt_format: PromptFormat = "chat"
-) -> list[DrawRequest]:
-    """`n` draws of each of so many prompts."""
+) -> list[SampleRequest]:
+    """`n` samples of each of so many prompts."""
     found = []
     for number in range(prompts):
         prompt = Prompt(f"Describe a {JOBS[number % len(JOBS)]}, number {number}.", prompt_format)
-        for draw in range(n):
-            key = key_of({"prompt": number, "draw": draw, "prompt_format": prompt_format})
+        for sample in range(n):
+            key = key_of({"prompt": number, "draw": sample, "prompt_format": prompt_format})
             sampling = Sampling(max_new_tokens=tokens)
-            found.append(DrawRequest(key, prompt, sampling, int(key[:7], 16), draw))
+            found.append(SampleRequest(key, prompt, sampling, int(key[:7], 16), sample))
     return found
 
 
@@ -160,10 +162,10 @@ def score(scorer: ApiScorer, requests: Sequence[ScoreRequest]) -> list[Scored | 
     return [answer for group in scorer.score(scorer.plan_scores(requests).batches) for answer in group]
 
 
-def generate(generator: ApiGenerator, requests: Sequence[DrawRequest]) -> list[Draw | Failed]:
+def generate(generator: ApiGenerator, requests: Sequence[SampleRequest]) -> list[Sample | Failed]:
     """Every answer, in the order in which they came."""
     return [
-        answer for group in generator.generate(generator.plan_draws(requests).batches) for answer in group
+        answer for group in generator.generate(generator.plan_samples(requests).batches) for answer in group
     ]
 
 

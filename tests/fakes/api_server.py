@@ -86,7 +86,7 @@ class Behaviour:
     strict: bool = False  # 400 for a parameter that OpenAI does not know
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
     seeds: Literal["honoured", "ignored", "content"] = "honoured"
-    """Without a seed each request draws anew; "content": it then depends on the body alone."""
+    """Without a seed each request samples anew; "content": it then depends on the body alone."""
     greedy: Literal["no", "unless told", "always"] = "no"
     """One text whatever the seed; as `transformers serve`, unless `generation_config` says so."""
     wraps_errors: bool = False  # 500 with the refusal inside a text, as LiteLLM hands on llama-cpp-python's
@@ -176,8 +176,8 @@ class Faults:
 
 
 def _chosen(kinds: Sequence[str], rate: float, *seed: int | str) -> str | None:
-    draw = random.Random(seed_of(*seed))
-    return draw.choice(list(kinds)) if draw.random() < rate else None
+    sample = random.Random(seed_of(*seed))
+    return sample.choice(list(kinds)) if sample.random() < rate else None
 
 
 @dataclass
@@ -444,7 +444,7 @@ class _Answers:
             raise _Refused(400, "logprob_token_ids: too many, or out of range.", param="logprob_token_ids")
         return list(dict.fromkeys(ids))
 
-    def draw(self, asked: _Asked, prompt: int, index: int) -> tuple[list[int], str]:
+    def sample(self, asked: _Asked, prompt: int, index: int) -> tuple[list[int], str]:
         """New token ids of one choice (EOS left out) and its finish reason."""
         for ending, rest in self.behaviour.canned.items():
             if self.model.decode(asked.prompts[prompt]).endswith(ending):
@@ -496,7 +496,7 @@ class _Answers:
     def completion_choice(self, asked: _Asked, prompt: int, index: int) -> tuple[Json, int]:
         """One choice of a completion, and its number of new tokens."""
         ids = asked.prompts[prompt]
-        new, finish = self.draw(asked, prompt, index)
+        new, finish = self.sample(asked, prompt, index)
         text = self.model.decode(new)
         if asked.echo:
             text = asked.prompt_texts[prompt] + text
@@ -573,7 +573,7 @@ class _Answers:
         thought = self._thought(asked, index)
         if thought:
             asked = dataclasses.replace(asked, max_tokens=asked.max_tokens - len(thought))
-        new, finish = self.draw(asked, 0, index)
+        new, finish = self.sample(asked, 0, index)
         message: Json = {"role": "assistant", "content": self.model.decode(new), "refusal": None}
         if thought and self.behaviour.reasoning_inline:
             closed = "</think>" if asked.max_tokens else ""
@@ -593,9 +593,9 @@ class _Answers:
     def _thought(self, asked: _Asked, index: int) -> list[int]:
         """Hidden tokens before the answer; they use up its limit."""
         wanted = min(self.behaviour.reasoning, asked.max_tokens)
-        draw = random.Random(choice_seed(asked.seed, -1 - index))
+        sample = random.Random(choice_seed(asked.seed, -1 - index))
         words = self.model.encode("I nurse plumber she he works people a day")
-        return [draw.choice(words) for _ in range(wanted)]
+        return [sample.choice(words) for _ in range(wanted)]
 
     def _entry(self, asked: _Asked, position: _Position) -> Json:
         named = [self._named(asked, token, value) for token, value in position.top]
@@ -1483,8 +1483,8 @@ class ApiServer:
         behaviour = self.behaviour
         seconds = behaviour.latency_s
         if behaviour.latency_jitter:
-            draw = random.Random(seed_of("latency", received.number)).random()
-            seconds *= 1 + behaviour.latency_jitter * (2 * draw - 1)
+            sample = random.Random(seed_of("latency", received.number)).random()
+            seconds *= 1 + behaviour.latency_jitter * (2 * sample - 1)
         if seconds <= 0:
             return
         if self._slots is None:

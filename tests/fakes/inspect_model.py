@@ -46,7 +46,7 @@ def through_inspect(
     model = get_model(NAME, custom_outputs=outputs, memoize=False, **model_args)
     backend: Any = InspectGenerator(model, NAME, label="toy", options=options, account=Account())
     if estimator:
-        backend = SampledScorer(backend, draws=10, longest=14)
+        backend = SampledScorer(backend, samples=10, longest=14)
     try:
         yield backend
     finally:

@@ -202,12 +202,12 @@ def _recorded() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
     return {key: tuple(texts) for key, texts in found.items()}
 
 
-def _text(number: int, job: str, prompt: str, gender: str, draw: int, *, asked: bool) -> str:
-    dice = _random("text", number, job, prompt, gender, draw, asked)
+def _text(number: int, job: str, prompt: str, gender: str, sample: int, *, asked: bool) -> str:
+    dice = _random("text", number, job, prompt, gender, sample, asked)
     pool = _recorded().get((prompt, gender)) or _recorded()[prompt, "none"]
-    # Each draw has a piece of its own: two draws with the same one would be copies.
+    # Each draw has a piece of its own: two samples with the same one would be copies.
     first_piece = _random("recorded", number, job, prompt, gender).randrange(len(pool))
-    other, text = pool[(first_piece + draw) % len(pool)]
+    other, text = pool[(first_piece + sample) % len(pool)]
     text = text.replace(other.capitalize(), job.capitalize()).replace(other, job)
     own = _vocabulary(number, job, gender, asked)
     share = 0.85 if asked else _random("share", number).uniform(0.6, 0.95)
@@ -235,7 +235,7 @@ def _vocabulary(number: int, job: str, gender: str, asked: bool) -> tuple[str, .
 
 
 def _open_genders(number: int, item, prompt: str, n: int) -> list[str]:
-    """Which genders the draws of an open prompt have: 6 n of them, the women's share about labour's."""
+    """Which genders the samples of an open prompt have: 6 n of them, the women's share about labour's."""
     dice = _random("shares", number, item.name, prompt)
     lean = _random("lean", number).uniform(-0.12, 0.25)
     share = (item.workforce_share or 0.5) * 0.7 + 0.15 + lean + dice.gauss(0, 0.08)

@@ -111,17 +111,17 @@ def _vocabulary() -> tuple[list[str], list[int]]:
     return pieces, [int(kind) for kind in kinds]
 
 
-def _weights(pieces: list[str], kinds: list[int], draw: np.random.Generator) -> dict[str, np.ndarray]:
+def _weights(pieces: list[str], kinds: list[int], sample: np.random.Generator) -> dict[str, np.ndarray]:
     """Random matrices; the first component of every position is constant, so its output row is a bias."""
 
     def matrix(rows: int, columns: int, gain: float = 1.0) -> np.ndarray:
-        return draw.normal(0.0, gain / np.sqrt(columns), (rows, columns))
+        return sample.normal(0.0, gain / np.sqrt(columns), (rows, columns))
 
     def silent(values: np.ndarray) -> np.ndarray:
         values[0] = 0.0  # adds nothing to the constant component
         return values
 
-    embedding = draw.normal(0.0, 1.0, (len(pieces), WIDTH))
+    embedding = sample.normal(0.0, 1.0, (len(pieces), WIDTH))
     embedding[:, 0] = 2.0
     weights = {"token_embd.weight": embedding, "output_norm.weight": np.ones(WIDTH)}
     for layer in range(LAYERS):
@@ -134,7 +134,7 @@ def _weights(pieces: list[str], kinds: list[int], draw: np.random.Generator) -> 
         weights[f"{block}.ffn_gate.weight"] = matrix(HIDDEN, WIDTH, gain=1.5)
         weights[f"{block}.ffn_up.weight"] = matrix(HIDDEN, WIDTH, gain=1.5)
         weights[f"{block}.ffn_down.weight"] = silent(matrix(WIDTH, HIDDEN, gain=1.5))
-    output = draw.normal(0.0, SPREAD / np.sqrt(WIDTH), (len(pieces), WIDTH))
+    output = sample.normal(0.0, SPREAD / np.sqrt(WIDTH), (len(pieces), WIDTH))
     output[:, 0] = [_bias(piece, kind) for piece, kind in zip(pieces, kinds, strict=True)]
     return weights | {"output.weight": output}
 

@@ -181,7 +181,7 @@ class ToyModel:
         self, ids: Sequence[int], max_tokens: int, seed: int, temperature: float = 1.0, top_p: float = 1.0
     ) -> tuple[list[int], Literal["stop", "length"]]:
         """New token ids without EOS, and whether EOS ("stop") or the limit ("length") ended them."""
-        draw = random.Random(seed).random
+        sample = random.Random(seed).random
         crc, recent = self._hash(ids), list(ids[-3:])
         new: list[int] = []
         plain = temperature == 1.0 and top_p == 1.0
@@ -194,7 +194,7 @@ class ToyModel:
                     self._cumulated[context] = cumulated
             else:
                 cumulated = _reshaped(self._distribution(context), temperature, top_p)
-            token = bisect.bisect_right(cumulated, draw() * cumulated[-1])
+            token = bisect.bisect_right(cumulated, sample() * cumulated[-1])
             token = min(token, len(cumulated) - 1)
             if token == self.eos_id:
                 return new, "stop"

@@ -28,8 +28,6 @@ from biaskit.models.options import ScoringOptions
 from biaskit.models.scripted import rendered_plainly
 from biaskit.records import (
     Answered,
-    Draw,
-    DrawRequest,
     Estimator,
     EstimatorName,
     LogProb,
@@ -37,6 +35,8 @@ from biaskit.records import (
     Plan,
     Prompt,
     PromptFormat,
+    Sample,
+    SampleRequest,
     Scored,
     ScoreRequest,
 )
@@ -57,8 +57,8 @@ FAIR = "Be fair."
 """The debiasing prompt of worlds that have one."""
 Place = tuple[int, ...]
 """Model, bias type, job and template of a cell; and 1 under the debiasing prompt."""
-MOST_DRAWS = 400
-"""Draws of a cell that differ; no study here asks for more."""
+MOST_SAMPLES = 400
+"""Samples of a cell that differ; no study here asks for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ProbeWorld:
     instructed: FloatArray | None = None  # shares under the debiasing prompt
 
     @classmethod
-    def draw(cls, kind: ProbeKind, *seed: int) -> ProbeWorld:
+    def sample(cls, kind: ProbeKind, *seed: int) -> ProbeWorld:
         """Jobs, templates and cells anew; models share the effects of both but for some of their own."""
         rng, sd = np.random.default_rng(seed), kind.spread
         several, n_jobs, j = kind.models > 1, 2 * kind.jobs, kind.templates
@@ -226,8 +226,8 @@ class ProbeWorld:
         return {form: coverage * share[group] * part for form, (group, part) in SPELLINGS.items()}
 
     def uniform(self, cell: Place) -> FloatArray:
-        """What decides the draws of a cell, one after another: `[MOST_DRAWS]` in [0, 1)."""
-        return np.random.default_rng((*self.seed, *cell)).random(MOST_DRAWS)
+        """What decides the samples of a cell, one after another: `[MOST_SAMPLES]` in [0, 1)."""
+        return np.random.default_rng((*self.seed, *cell)).random(MOST_SAMPLES)
 
 
 class _Model:
@@ -324,23 +324,23 @@ class WorldSpeaker(_Model):
         self.world, self.model = world, model
         self._said: dict[Place, list[str]] = {}
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         return self._at_once(requests)
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample]]:
         for batch in batches:
-            yield [self._draw(request) for request in batch]
+            yield [self._sample(request) for request in batch]
 
-    def _draw(self, request: DrawRequest) -> Draw:
+    def _sample(self, request: SampleRequest) -> Sample:
         shown = request.prompt.text
         cell = self.world.place(self.model, shown)
         if cell not in self._said:
             self._said[cell] = said(self.world, cell)
-        return Draw(request.key, shown, self._said[cell][request.number], "stop", self.answered)
+        return Sample(request.key, shown, self._said[cell][request.number], "stop", self.answered)
 
 
 def said(world: ProbeWorld, cell: Place) -> list[str]:
-    """The texts of a cell's draws, by number."""
+    """The texts of a cell's samples, by number."""
     masses = world.masses(cell)
     texts = [*(f" {prompt_format} is" for prompt_format in masses), " Well, that is"]
     places = np.searchsorted(np.cumsum(list(masses.values())), world.uniform(cell), side="right")
@@ -474,16 +474,16 @@ class WorldWriter(_Model):
         super().__init__(label, ("completion",), "local")
         self.world, self.model = world, model
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         return self._at_once(requests)
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample]]:
         for batch in batches:
-            yield [self._draw(request) for request in batch]
+            yield [self._sample(request) for request in batch]
 
-    def _draw(self, request: DrawRequest) -> Draw:
+    def _sample(self, request: SampleRequest) -> Sample:
         text, finish = self.world.text(self.model, request.prompt.text, request.number)
-        return Draw(request.key, request.prompt.text, text, finish, self.answered)  # type: ignore[arg-type]
+        return Sample(request.key, request.prompt.text, text, finish, self.answered)  # type: ignore[arg-type]
 
 
 # --- in the tool's place -------------------------------------------------------------------------------
@@ -507,7 +507,8 @@ def opened(probe: ProbeWorld | None = None, texts: TextWorld | None = None) -> I
         if probe.kind.estimator != "sampling":
             return WorldScorer(probe, number, label)
         speaker = WorldSpeaker(probe, number, label)
-        return SampledScorer(speaker, draws=scoring.draws, longest=scoring.longest)  # type: ignore[arg-type]
+        # type: ignore[arg-type]
+        return SampledScorer(speaker, samples=scoring.samples, longest=scoring.longest)
 
     def generator(spec: str, *, label: str, **_: Any) -> Any:
         assert texts is not None

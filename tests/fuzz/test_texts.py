@@ -275,7 +275,7 @@ def _tables(run: Path) -> dict[str, list[dict[str, str]]]:
     for path in (run / "tables").glob("*.csv"):
         with path.open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader(file)
-            found[path.name] = [{n: v for n, v in row.items() if n not in ("key", "draw")} for row in rows]
+            found[path.name] = [{n: v for n, v in row.items() if n not in ("key", "sample")} for row in rows]
     return found
 
 

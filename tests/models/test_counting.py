@@ -1,4 +1,4 @@
-"""Any text generator as a scorer: draws per cell, counts per target word.
+"""Any text generator as a scorer: samples per cell, counts per target word.
 
 See methods/estimators#sampling-estimator, sampling.
 """
@@ -20,8 +20,6 @@ from biaskit.errors import ModelError
 from biaskit.models.counting import SampledScorer, tokens_for
 from biaskit.records import (
     Answered,
-    Draw,
-    DrawRequest,
     Estimator,
     Failed,
     Finish,
@@ -29,6 +27,8 @@ from biaskit.records import (
     Plan,
     Prompt,
     PromptFormat,
+    Sample,
+    SampleRequest,
     Scored,
     ScoreRequest,
     TargetWord,
@@ -50,7 +50,7 @@ class Answers:
 
     def __init__(
         self,
-        answer: Callable[[DrawRequest, int], Draw | Failed | None] | None = None,
+        answer: Callable[[SampleRequest, int], Sample | Failed | None] | None = None,
         *,
         batch_size: int = 3,
         mixed: bool = False,
@@ -65,12 +65,12 @@ class Answers:
         self.identity = ModelIdentity("m", "m", "f" * 64, "base", where, formats, False, {})
         self.asked: Counter[str] = Counter()
         self.closed = self.pulled = 0
-        self.requests: list[DrawRequest] = []
+        self.requests: list[SampleRequest] = []
 
     def used(self) -> dict[str, float | None]:
         return {"calls": 7.0}
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         self.requests = list(requests)
         order = self._random.sample(self.requests, len(self.requests)) if self._mixed else self.requests
         size = self.batch_size
@@ -80,9 +80,9 @@ class Answers:
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         return float(n_new_tokens)
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Hold `held` batches in flight and answer them shuffled."""
-        incoming, flying = iter(batches), list[Sequence[DrawRequest]]()
+        incoming, flying = iter(batches), list[Sequence[SampleRequest]]()
         try:
             while True:
                 taken = list(itertools.islice(incoming, self._held - len(flying)))
@@ -104,17 +104,17 @@ class Answers:
 
 
 def said(
-    request: DrawRequest, text: str | None = None, finish: Finish = "stop", tokens: int | None = 4
-) -> Draw:
+    request: SampleRequest, text: str | None = None, finish: Finish = "stop", tokens: int | None = 4
+) -> Sample:
     """Draw i says text i, modulo their number."""
     text = SAID[request.number % len(SAID)] if text is None else text
     answered = Answered("m 1", f"2025-01-01T00:00:{request.number:02}+00:00", tokens, 2)
-    return Draw(request.key, request.prompt.text, text, finish, answered)
+    return Sample(request.key, request.prompt.text, text, finish, answered)
 
 
 def score(generator: Any, requests: Sequence[ScoreRequest], n: int = N) -> dict[str, Scored | Failed]:
     """Key → answer, after checking that each cell is answered once."""
-    scorer = SampledScorer(generator, draws=n, longest=4)
+    scorer = SampledScorer(generator, samples=n, longest=4)
     found = [answer for group in scorer.score(scorer.plan_scores(requests).batches) for answer in group]
     assert sorted(r.key for r in requests) == sorted(a.key for a in found)
     return {a.key: a for a in found}
@@ -123,9 +123,9 @@ def score(generator: Any, requests: Sequence[ScoreRequest], n: int = N) -> dict[
 # --- what is asked --------------------------------------------------------------------------------------
 
 
-def test_a_cell_is_so_many_draws_at_temperature_1_with_keys_and_seeds_of_their_own() -> None:
+def test_a_cell_is_so_many_samples_at_temperature_1_with_keys_and_seeds_of_their_own() -> None:
     generator = Answers()
-    SampledScorer(generator, draws=N, longest=10).plan_scores(cells(3))
+    SampledScorer(generator, samples=N, longest=10).plan_scores(cells(3))
     assert 3 * N == len({r.key for r in generator.requests}) == len({r.seed for r in generator.requests})
     for i, request in enumerate(generator.requests):
         assert (1.0, 1.0, 7) == (
@@ -136,19 +136,21 @@ def test_a_cell_is_so_many_draws_at_temperature_1_with_keys_and_seeds_of_their_o
         assert (i % N, f"Q: {i // N}\nA:") == (request.number, request.prompt.text)
         assert int(hashlib.sha256(request.key.encode()).hexdigest()[:8], 16) >> 1 == request.seed
     before = generator.requests
-    SampledScorer(generator, draws=N + 1, longest=10).plan_scores(cells(3)[1:])
+    SampledScorer(generator, samples=N + 1, longest=10).plan_scores(cells(3)[1:])
     assert [r.key for r in before[N : 2 * N]] == [r.key for r in generator.requests[:N]]
 
 
 @pytest.mark.parametrize(("longest", "tokens"), [(1, 4), (4, 4), (10, 7), (14, 9)])
-def test_draws_are_one_token_longer_than_the_longest_target_word_may_need(longest: int, tokens: int) -> None:
+def test_samples_are_one_token_longer_than_the_longest_target_word_may_need(
+    longest: int, tokens: int
+) -> None:
     assert tokens == tokens_for(longest)
-    scorer = SampledScorer(Answers(), draws=5, longest=longest)
-    assert Estimator("sampling", draws=5, max_new_tokens=tokens) == scorer.estimator_for("raw")
+    scorer = SampledScorer(Answers(), samples=5, longest=longest)
+    assert Estimator("sampling", samples=5, max_new_tokens=tokens) == scorer.estimator_for("raw")
 
 
 def test_a_batch_is_a_cell_and_the_plan_is_the_generators() -> None:
-    scorer = SampledScorer(Answers(mixed=True), draws=N, longest=4)
+    scorer = SampledScorer(Answers(mixed=True), samples=N, longest=4)
     plan = scorer.plan_scores(cells(4))
     assert [(request,) for request in cells(4)] == list(plan.batches)
     assert (14, 11, 12, 0.5, ("a note",)) == (
@@ -165,11 +167,11 @@ def test_a_batch_is_a_cell_and_the_plan_is_the_generators() -> None:
 # --- what comes back ------------------------------------------------------------------------------------
 
 
-def test_counts_are_the_draws_that_say_each_target_word() -> None:
+def test_counts_are_the_samples_that_say_each_target_word() -> None:
     found = score(Answers(), cells(1))["cell 0"]
     assert isinstance(found, Scored)
     assert {"He": 2, "She": 2, "she": 2} == found.counts
-    assert (N, "sampling", "Q: 0\nA:") == (found.draws, found.estimator, found.prompt)
+    assert (N, "sampling", "Q: 0\nA:") == (found.samples, found.estimator, found.prompt)
     assert [("male", "He", None, None), ("female", "She", None, None), ("female", "she", None, None)] == [
         (e.group, e.text, e.low, e.high) for e in found.log_probs
     ]
@@ -177,26 +179,26 @@ def test_counts_are_the_draws_that_say_each_target_word() -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_draws_may_come_back_in_any_order_and_mixed(seed: int) -> None:
+def test_samples_may_come_back_in_any_order_and_mixed(seed: int) -> None:
     found = score(Answers(mixed=True, held=7, seed=seed, batch_size=4), cells(9))
     for answer in found.values():
         assert isinstance(answer, Scored)
         assert {"He": 2, "She": 2, "she": 2} == answer.counts
 
 
-def test_refusals_and_filtered_texts_are_draws_that_say_nothing() -> None:
+def test_refusals_and_filtered_texts_are_samples_that_say_nothing() -> None:
     finishes: tuple[Finish, ...] = ("stop", "refusal", "filter", "length", "stop")
     generator = Answers(lambda request, _: said(request, "He", finishes[request.number]))
     found = score(generator, cells(1), 5)["cell 0"]
     assert isinstance(found, Scored)
-    assert (5, {"He": 2, "She": 0, "she": 0}) == (found.draws, found.counts)  # "length": Hear, Help, …
+    assert (5, {"He": 2, "She": 0, "she": 0}) == (found.samples, found.counts)  # "length": Hear, Help, …
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------
 
 
-def test_a_cell_fails_with_the_reason_of_its_draw_and_the_others_do_not() -> None:
-    def answer(request: DrawRequest, _: int) -> Draw | Failed:
+def test_a_cell_fails_with_the_reason_of_its_sample_and_the_others_do_not() -> None:
+    def answer(request: SampleRequest, _: int) -> Sample | Failed:
         bad = request.prompt.text.startswith(("Q: 1", "Q: 3")) and request.number >= 2
         return Failed(request.key, "no such luck") if bad else said(request)
 
@@ -207,9 +209,9 @@ def test_a_cell_fails_with_the_reason_of_its_draw_and_the_others_do_not() -> Non
     assert 1 == max(generator.asked.values())
 
 
-def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell() -> None:
+def test_a_sample_answered_twice_counts_once_and_one_without_answer_fails_its_cell() -> None:
     class Twice(Answers):
-        def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+        def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
             for batch in batches:
                 group = [said(r) for r in batch if r.number or r.prompt.text != "Q: 1\nA:"]
                 yield [*group, *group]
@@ -226,7 +228,7 @@ def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell
 def test_a_target_word_that_can_never_match_is_refused_and_not_counted_as_0() -> None:
     asked = ScoreRequest("c", Prompt("Q:"), (*ASKED, TargetWord("diverse", "'em")))
     with pytest.raises(ModelError, match="'em") as caught:
-        SampledScorer(Answers(), draws=2, longest=4).plan_scores([*cells(2), asked])
+        SampledScorer(Answers(), samples=2, longest=4).plan_scores([*cells(2), asked])
     assert "c" == caught.value.request_key
 
 
@@ -254,4 +256,4 @@ def test_a_local_model_is_sampled_in_every_format(tiny: Any, prompt_format: Prom
     ends = {"raw": "A:", "chat-prefill": "<|assistant|>", "chat-continue": "<|assistant|>"}[prompt_format]
     assert found.prompt.endswith(ends)
     assert 0 < sum(found.counts.values()) < 60
-    assert (60, "sampling") == (found.draws, found.estimator)
+    assert (60, "sampling") == (found.samples, found.estimator)

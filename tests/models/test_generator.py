@@ -33,7 +33,7 @@ from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenera
 from biaskit.models.huggingface.head import TRANSPOSED_TOKENS, transpose_output
 from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
-from biaskit.records import Draw, DrawRequest, Failed, Prompt, Sampling
+from biaskit.records import Failed, Prompt, Sample, SampleRequest, Sampling
 
 OTHER = "Q: Talk about the last time you met a tall and old actor.\nA: I"
 SCRIPT = ({"contains": "nurse", "texts": ["She.", "He.", "They."]}, {"texts": ["One.", "Another."]})
@@ -45,30 +45,30 @@ def generator_for(folder: Path, batch_size: int | None = 8) -> TransformersGener
     return TransformersGenerator(check_folder(folder), label="tiny", spec=f"hf:{folder}", local=local)
 
 
-def draws_of(
+def samples_of(
     text: str | Prompt, seeds: Iterable[int], *, n: int = 12, temperature: float = 1.0, top_p: float = 1.0
-) -> list[DrawRequest]:
+) -> list[SampleRequest]:
     """One request per seed; its key says which."""
     prompt = Prompt(text, "completion") if isinstance(text, str) else text
     sampling = Sampling(temperature, top_p, n)
     return [
-        DrawRequest(f"{prompt.text}|{seed}", prompt, sampling, seed, number)
+        SampleRequest(f"{prompt.text}|{seed}", prompt, sampling, seed, number)
         for number, seed in enumerate(seeds)
     ]
 
 
-def answers(model: TextGenerator, requests: Sequence[DrawRequest]) -> dict[str, Draw | Failed]:
+def answers(model: TextGenerator, requests: Sequence[SampleRequest]) -> dict[str, Sample | Failed]:
     """Key → answer, after checking that each request was answered once."""
-    plan = model.plan_draws(requests)
+    plan = model.plan_samples(requests)
     found = [answer for group in model.generate(plan.batches) for answer in group]
     assert sorted(r.key for r in requests) == sorted(a.key for a in found)
     return {a.key: a for a in found}
 
 
-def texts(found: dict[str, Draw | Failed]) -> dict[str, str]:
+def texts(found: dict[str, Sample | Failed]) -> dict[str, str]:
     out = {}
     for key, answer in found.items():
-        assert isinstance(answer, Draw), answer
+        assert isinstance(answer, Sample), answer
         out[key] = answer.text
     return out
 
@@ -97,9 +97,9 @@ def model(request: pytest.FixtureRequest, tiny: Saved) -> Iterator[TextGenerator
     made.close()
 
 
-def mixed(n: int = 7) -> list[DrawRequest]:
-    """Draws of two prompts, one after the other in turn."""
-    pairs = zip(draws_of(SHORT, range(n)), draws_of(OTHER, range(n)), strict=True)
+def mixed(n: int = 7) -> list[SampleRequest]:
+    """Samples of two prompts, one after the other in turn."""
+    pairs = zip(samples_of(SHORT, range(n)), samples_of(OTHER, range(n)), strict=True)
     return [request for pair in pairs for request in pair]
 
 
@@ -108,7 +108,7 @@ def test_every_request_is_answered_once_with_what_a_row_needs(model: TextGenerat
     found = answers(model, requests)
     for request in requests:
         answer = found[request.key]
-        assert isinstance(answer, Draw)
+        assert isinstance(answer, Sample)
         assert request.prompt.text == answer.prompt
         assert answer.finish in ("stop", "length", "refusal", "filter")
         assert answer.answered.by
@@ -118,14 +118,14 @@ def test_every_request_is_answered_once_with_what_a_row_needs(model: TextGenerat
 
 def test_a_plan_cuts_the_same_batches_again_and_leaves_none_out(model: TextGenerator) -> None:
     requests = mixed()
-    first, second = model.plan_draws(requests), model.plan_draws(requests)
+    first, second = model.plan_samples(requests), model.plan_samples(requests)
     assert [*first.batches] == [*second.batches]
     assert replace(first, batches=second.batches) == second
     assert sorted(r.key for r in requests) == sorted(r.key for batch in first.batches for r in batch)
     assert len(first.batches) == first.calls
     assert max(map(len, first.batches)) <= model.batch_size == 3
     list(model.generate(first.batches[:2]))
-    third = model.plan_draws(requests)
+    third = model.plan_samples(requests)
     assert [*first.batches] == [*third.batches], "a plan depends on what was answered before"
 
 
@@ -139,11 +139,11 @@ def test_the_order_of_requests_does_not_change_the_text_of_any_key(model: TextGe
 
 def test_batches_are_pulled_when_they_are_needed_and_closing_leaks_nothing(model: TextGenerator) -> None:
     requests = mixed()
-    plan = model.plan_draws(requests)
+    plan = model.plan_samples(requests)
     whole = texts(answers(model, requests))
     pulled: list[int] = []
 
-    def batches() -> Iterator[Sequence[DrawRequest]]:
+    def batches() -> Iterator[Sequence[SampleRequest]]:
         for i, batch in enumerate(plan.batches):
             pulled.append(i)
             yield batch
@@ -155,7 +155,7 @@ def test_batches_are_pulled_when_they_are_needed_and_closing_leaks_nothing(model
     groups.close()  # type: ignore[attr-defined]  # generators have it
     assert len(pulled) < len(plan.batches)
     assert threads == threading.active_count()
-    assert {a.key: a.text for a in first if isinstance(a, Draw)}.items() <= whole.items()
+    assert {a.key: a.text for a in first if isinstance(a, Sample)}.items() <= whole.items()
     assert whole == texts(answers(model, requests))
 
 
@@ -170,11 +170,11 @@ def test_a_closed_model_can_be_used_again(model: TextGenerator) -> None:
 def test_a_scripted_draw_takes_the_text_of_its_number_and_the_finish_of_its_line() -> None:
     lines = [{"contains": "nurse", "texts": ["a", "b"], "finish": "filter"}]
     model = ScriptedGenerator(lines, label="s", spec="scripted:s")
-    found = [answers(model, [r])[r.key] for r in draws_of(SHORT, range(3))]
+    found = [answers(model, [r])[r.key] for r in samples_of(SHORT, range(3))]
     assert [("a", "filter"), ("b", "filter"), ("a", "filter")] == [
-        (a.text, a.finish) for a in found if isinstance(a, Draw)
+        (a.text, a.finish) for a in found if isinstance(a, Sample)
     ]
-    [nothing] = answers(model, draws_of(OTHER, [1])).values()
+    [nothing] = answers(model, samples_of(OTHER, [1])).values()
     assert isinstance(nothing, Failed)
     assert "no line of the script" in nothing.reason
 
@@ -184,17 +184,17 @@ def test_a_prompt_whose_logits_are_nan_fails_and_the_others_are_answered(tiny: S
 
     folder = altered(tiny("llama", "bpe"), tmp_path / "nan")
     weights = load_file(folder / "model.safetensors")
-    whole = answers(generator_for(folder), draws_of(SHORT, range(3)))
+    whole = answers(generator_for(folder), samples_of(SHORT, range(3)))
     used = set(Oracle(folder).encode(SHORT + "".join(texts(whole).values())))
     broken = next(i for i in Oracle(folder).encode(OTHER) if i not in used)
     weights["model.embed_tokens.weight"][broken] = torch.nan
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    requests = [*draws_of(OTHER, range(2)), *draws_of(SHORT, range(3)), *draws_of(OTHER, [7])]
+    requests = [*samples_of(OTHER, range(2)), *samples_of(SHORT, range(3)), *samples_of(OTHER, [7])]
     found = answers(generator_for(folder), requests)
     assert {r.key for r in requests if r.prompt.text == OTHER} == {
         key for key, a in found.items() if isinstance(a, Failed)
     }
-    assert texts(whole) == {key: a.text for key, a in found.items() if isinstance(a, Draw)}
+    assert texts(whole) == {key: a.text for key, a in found.items() if isinstance(a, Sample)}
 
 
 @pytest.mark.parametrize("top_p", [1.0, 0.5])
@@ -214,8 +214,8 @@ def test_one_row_of_broken_logits_says_so_and_leaves_its_neighbour_alone(value: 
 
 def test_a_batch_is_of_one_length_and_one_sampling(tiny: Saved) -> None:
     model = generator_for(tiny("llama", "bpe").folder, 4)
-    requests = [*mixed(9), *draws_of(SHORT, range(20, 23), temperature=0.5)]
-    plan = model.plan_draws(requests)
+    requests = [*mixed(9), *samples_of(SHORT, range(20, 23), temperature=0.5)]
+    plan = model.plan_samples(requests)
     for batch in plan.batches:
         assert 1 == len({(len(model._prompts[r.prompt][1]), r.sampling) for r in batch})
     # 9 = 3 + 3 + 3, not 4 + 4 + 1: a last batch of one would cost as much as a full one.
@@ -244,9 +244,9 @@ def wanted_shares(oracle: Oracle, text: str, temperature: float, top_p: float) -
     return shares / shares.sum()
 
 
-def first_tokens(model: TransformersGenerator, requests: Sequence[DrawRequest]) -> list[int]:
-    """The first new token of each draw, as an id."""
-    plan = model.plan_draws(requests)
+def first_tokens(model: TransformersGenerator, requests: Sequence[SampleRequest]) -> list[int]:
+    """The first new token of each sample, as an id."""
+    plan = model.plan_samples(requests)
     model._load()
     return [new[0] for batch in plan.batches for new in model._sample(batch) if new is not None]
 
@@ -277,11 +277,11 @@ def test_first_tokens_are_as_frequent_as_a_plain_forward_says(
     shares = wanted_shares(saved.oracle, SHORT, temperature, top_p)
     uniform = math.log((shares > 0).sum())
     assert -(shares[shares > 0] * np.log(shares[shares > 0])).sum() < uniform - 0.1, "nearly flat"
-    requests = draws_of(SHORT, range(N_SEEDS), n=1, temperature=temperature, top_p=top_p)
+    requests = samples_of(SHORT, range(N_SEEDS), n=1, temperature=temperature, top_p=top_p)
     found = first_tokens(generator_for(saved.folder, 500), requests)
     assert N_SEEDS == len(found)
     assert p_of_fit(found, shares) > 1e-4
-    # The test has power: the neighbouring settings are refused on the same draws.
+    # The test has power: the neighbouring settings are refused on the same samples.
     for other in SAMPLINGS:
         if other != (temperature, top_p):
             wrong = wanted_shares(saved.oracle, SHORT, *other)
@@ -298,8 +298,8 @@ FAMILIES = [
 ]
 
 
-def drawn_by_hand(oracle: Oracle, request: DrawRequest, ends: Sequence[int]) -> tuple[list[int], float]:
-    """A draw by methods/texts#draws: batch 1, no cache, a token at a time; and its narrowest decision."""
+def drawn_by_hand(oracle: Oracle, request: SampleRequest, ends: Sequence[int]) -> tuple[list[int], float]:
+    """A sample by methods/texts#samples: batch 1, no cache, a token at a time; and its narrowest decision."""
     noise = np.random.Generator(np.random.SFC64(request.seed))
     ids, n_prompt, closest = list(oracle.encode(request.prompt.text)), 0, math.inf
     n_prompt = len(ids)
@@ -315,13 +315,13 @@ def drawn_by_hand(oracle: Oracle, request: DrawRequest, ends: Sequence[int]) -> 
 
 
 @pytest.mark.parametrize(("architecture", "tokenizer"), FAMILIES)
-def test_a_draw_is_the_largest_of_logits_and_its_own_noise_at_every_step(
+def test_a_sample_is_the_largest_of_logits_and_its_own_noise_at_every_step(
     tiny: Saved, architecture: str, tokenizer: str
 ) -> None:
     saved = tiny(architecture, tokenizer)
     model = generator_for(saved.folder, 3)
-    requests = draws_of(SHORT, [11, 12, 13], n=14, temperature=0.8)
-    model.plan_draws(requests)
+    requests = samples_of(SHORT, [11, 12, 13], n=14, temperature=0.8)
+    model.plan_samples(requests)
     model._load()
     found = model._sample(requests)
     for request, new in zip(requests, found, strict=True):
@@ -330,9 +330,9 @@ def test_a_draw_is_the_largest_of_logits_and_its_own_noise_at_every_step(
         assert wanted == list(new or ())
 
 
-def test_what_a_models_own_generation_config_asks_for_changes_no_draw(tiny: Saved, tmp_path: Path) -> None:
+def test_what_a_models_own_generation_config_asks_for_changes_no_sample(tiny: Saved, tmp_path: Path) -> None:
     saved = tiny("llama", "bpe")
-    requests = draws_of(SHORT, range(12), n=24)
+    requests = samples_of(SHORT, range(12), n=24)
     plain = texts(answers(generator_for(saved.folder), requests))
     frequent = np.argsort(-wanted_shares(saved.oracle, SHORT, 1.0, 1.0))[:20].tolist()
     traps = (
@@ -350,7 +350,7 @@ def test_what_a_models_own_generation_config_asks_for_changes_no_draw(tiny: Save
 
 
 def test_noise_is_never_infinite() -> None:
-    """numpy's float32 exponentials are exactly 0 once in 2^23: eight times in these draws."""
+    """numpy's float32 exponentials are exactly 0 once in 2^23: eight times in these samples."""
     size = 1 << 20
     noise = GumbelNoise(range(8), Sampling(), [])
     ids = torch.zeros((8, 1), dtype=torch.long)
@@ -381,15 +381,15 @@ def test_every_listed_end_and_the_tokenizers_own_stops_a_text(tiny: Saved, tmp_p
     folder, ends = ending_often(saved, tmp_path / "ends")
     # Where the model lists no end of the tokenizer's, that one still ends a text.
     model = generator_for(folder, 500)
-    requests = draws_of(SHORT, range(500), n=12)
-    model.plan_draws(requests)
+    requests = samples_of(SHORT, range(500), n=12)
+    model.plan_samples(requests)
     model._load()
     assert sorted(ends) == sorted(model._ends)
     found = answers(model, requests)
     stopped, last = 0, Counter[int]()
     rows = {r.key: new for r, new in zip(requests, model._sample(requests), strict=True)}
     for key, answer in found.items():
-        assert isinstance(answer, Draw)
+        assert isinstance(answer, Sample)
         new = rows[key]
         assert new is not None
         assert len(new) == answer.answered.new_tokens
@@ -405,20 +405,20 @@ def test_every_listed_end_and_the_tokenizers_own_stops_a_text(tiny: Saved, tmp_p
     assert len(set(ends) & set(last)) > 1
 
 
-def test_a_draw_is_the_same_whatever_its_neighbours_and_when_they_end(tiny: Saved, tmp_path: Path) -> None:
+def test_a_sample_is_the_same_whatever_its_neighbours_and_when_they_end(tiny: Saved, tmp_path: Path) -> None:
     folder, _ = ending_often(tiny("gemma3", "bpe"), tmp_path / "ends")
     model = generator_for(folder, 8)
-    kept = draws_of(SHORT, [5], n=30)
+    kept = samples_of(SHORT, [5], n=30)
     found = set()
     lengths = set()
     for i in range(12):
-        others = draws_of(SHORT, range(100 + 7 * i, 107 + 7 * i), n=30)
+        others = samples_of(SHORT, range(100 + 7 * i, 107 + 7 * i), n=30)
         batch = [*others[: i % 8], *kept, *others[i % 8 :]]
         answered = answers(model, batch)
         mine = answered[kept[0].key]
-        assert isinstance(mine, Draw)
+        assert isinstance(mine, Sample)
         found.add((mine.text, mine.finish, mine.answered.new_tokens))
-        lengths |= {a.answered.new_tokens for a in answered.values() if isinstance(a, Draw)}
+        lengths |= {a.answered.new_tokens for a in answered.values() if isinstance(a, Sample)}
     assert 1 == len(found)
     assert len(lengths) > 5, "the neighbours must end at different times"
 
@@ -427,7 +427,7 @@ def test_a_draw_is_the_same_whatever_its_neighbours_and_when_they_end(tiny: Save
 def test_prompts_of_one_length_share_a_batch_and_change_no_text(
     tiny: Saved, architecture: str, tokenizer: str
 ) -> None:
-    """Five draws of each of many prompts, as in a round, are one batch."""
+    """Five samples of each of many prompts, as in a batch, are one batch."""
     saved = tiny(architecture, tokenizer)
     # The same tokens in another order: one length, whatever the tokenizer.
     ids = saved.oracle.encode(SHORT)
@@ -436,8 +436,8 @@ def test_prompts_of_one_length_share_a_batch_and_change_no_text(
     for generator in (model, alone):
         for i, prompt in enumerate(prompts):
             generator._prompts[prompt] = prompt.text, (ids[0], *ids[1 + i :], *ids[1 : 1 + i])
-    requests = [request for prompt in prompts for request in draws_of(prompt, range(5))]
-    (batch,) = model.plan_draws(requests).batches
+    requests = [request for prompt in prompts for request in samples_of(prompt, range(5))]
+    (batch,) = model.plan_samples(requests).batches
     assert 30 == len(batch)
     apart: dict[str, str] = {}
     for start in range(0, 30, 5):
@@ -454,7 +454,7 @@ def test_prompt_and_text_are_what_the_tokens_say_together(tiny: Saved, tokenizer
     """The leading space of a text is kept: SentencePiece drops it where a text is decoded alone."""
     saved = tiny("llama", tokenizer)
     model = generator_for(saved.folder, 40)
-    requests = draws_of(SHORT, range(40), n=6)
+    requests = samples_of(SHORT, range(40), n=6)
     found = texts(answers(model, requests))
     prompt = saved.oracle.encode(SHORT)
     shown = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
@@ -474,9 +474,9 @@ def test_chat_prompts_are_rendered_by_the_models_template(tiny: Saved) -> None:
     assert ("instruct", True) == (model.identity.tuning, model.identity.takes_system)
     plain = Prompt("Generate a persona of a nurse", "chat")
     with_system = Prompt(plain.text, "chat", system="Be brief.")
-    [one], [other] = (list(answers(model, draws_of(p, [1])).values()) for p in (plain, with_system))
-    assert isinstance(one, Draw)
-    assert isinstance(other, Draw)
+    [one], [other] = (list(answers(model, samples_of(p, [1])).values()) for p in (plain, with_system))
+    assert isinstance(one, Sample)
+    assert isinstance(other, Sample)
     assert saved.oracle.chat(("user", plain.text)) == one.prompt
     assert saved.oracle.chat(("system", "Be brief."), ("user", plain.text)) == other.prompt
     # The template writes the BOS; the tokenizer puts none before it a second time.
@@ -493,21 +493,21 @@ def test_a_prompt_and_its_answer_beyond_the_models_positions_are_refused_by_the_
     saved = tiny("gpt2", "bpe")
     model = generator_for(saved.folder)
     room = POSITIONS - len(saved.oracle.encode(SHORT))
-    model.plan_draws(draws_of(SHORT, [1], n=room))
+    model.plan_samples(samples_of(SHORT, [1], n=room))
     requests = [
-        *draws_of("Q:", [1], n=room),
-        *draws_of(SHORT, [1, 2], n=room),
-        *draws_of(SHORT, [3], n=room + 1),
+        *samples_of("Q:", [1], n=room),
+        *samples_of(SHORT, [1, 2], n=room),
+        *samples_of(SHORT, [3], n=room + 1),
     ]
     with pytest.raises(ModelError, match=f"make {POSITIONS + 1}, the model has {POSITIONS}") as caught:
-        model.plan_draws(requests)  # the prompt is known from the plan before
+        model.plan_samples(requests)  # the prompt is known from the plan before
     assert requests[-1].key == caught.value.request_key
     assert model._model is None, "nothing is loaded for a plan"
 
 
 def test_an_empty_prompt_is_refused_by_the_plan(tiny: Saved) -> None:
     with pytest.raises(ModelError, match="no tokens"):
-        generator_for(tiny("llama", "bpe").folder).plan_draws(draws_of("", [1]))
+        generator_for(tiny("llama", "bpe").folder).plan_samples(samples_of("", [1]))
 
 
 # --- memory -------------------------------------------------------------------------------------------------
@@ -517,11 +517,11 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
     tiny: Saved, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = generator_for(tiny("llama", "bpe").folder, 8)
-    requests = draws_of(SHORT, range(16))
+    requests = samples_of(SHORT, range(16))
     before = texts(answers(model, requests))
     whole, sizes = model._sample, []
 
-    def sample(batch: Sequence[DrawRequest]) -> Any:
+    def sample(batch: Sequence[SampleRequest]) -> Any:
         sizes.append(len(batch))
         if len(batch) > 3:
             raise torch.OutOfMemoryError("too large")
@@ -536,7 +536,7 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
     assert before == texts(answers(model, requests))
     assert 2 == model.batch_size
 
-    def never(batch: Sequence[DrawRequest]) -> Any:
+    def never(batch: Sequence[SampleRequest]) -> Any:
         raise torch.OutOfMemoryError("too large")
 
     monkeypatch.setattr(model, "_sample", never)
@@ -546,30 +546,30 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
 
 # --- the demo model -----------------------------------------------------------------------------------------
 
-N_DRAWS, N_TOKENS = 64, 20
+N_SAMPLES, N_TOKENS = 64, 20
 
 
 BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career\n\n"
 
 
-def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[DrawRequest]) -> dict[str, str]:
+def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[SampleRequest]) -> dict[str, str]:
     local = LocalOptions(batch_size=batch_size)
     model = TransformersGenerator(demo, label="demo-base", spec="demo-base", local=local)
-    assert {batch_size} == {len(batch) for batch in model.plan_draws(requests).batches}
+    assert {batch_size} == {len(batch) for batch in model.plan_samples(requests).batches}
     return texts(answers(model, requests))
 
 
 @pytest.mark.real_model
-def test_draws_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> None:
+def test_samples_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> None:
     require_demo_base()
     from biaskit.models.huggingface.demo import find_demo
 
-    requests = draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS)
+    requests = samples_of(BIOGRAPHY, range(N_SAMPLES), n=N_TOKENS)
     large = demo_texts(find_demo("demo-base"), 64, requests)
-    small = demo_texts(find_demo("demo-base"), 16, random.Random(8).sample(requests, N_DRAWS))
-    assert len(set(large.values())) > 0.9 * N_DRAWS
+    small = demo_texts(find_demo("demo-base"), 16, random.Random(8).sample(requests, N_SAMPLES))
+    assert len(set(large.values())) > 0.9 * N_SAMPLES
     equal = sum(large[key] == small[key] for key in large)
-    assert equal >= 0.95 * N_DRAWS, f"{equal} of {N_DRAWS} draws are equal at batch 16 and 64"
+    assert equal >= 0.95 * N_SAMPLES, f"{equal} of {N_SAMPLES} samples are equal at batch 16 and 64"
 
 
 # --- the output layer -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.api_cases import MODEL, cells, draws, made
+from fakes.api_cases import MODEL, cells, made, samples
 from fakes.api_server import ApiServer, Behaviour
 from fakes.inspect_model import NAME, SAID, answer, through_inspect
 from fakes.personas_runs import write_vectors
@@ -22,17 +22,17 @@ from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.prices import parse_price
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
-from biaskit.records import Draw, Failed
+from biaskit.records import Failed, Sample
 
 pytestmark = pytest.mark.slow  # importing inspect_ai takes seconds
 
 
 def generate(backend: Any, requests: Any) -> list[Any]:
-    batches = backend.plan_draws(requests).batches
+    batches = backend.plan_samples(requests).batches
     return [text for group in backend.generate(batches) for text in group]
 
 
-def test_draws_are_asked_as_the_study_says_and_counted() -> None:
+def test_samples_are_asked_as_the_study_says_and_counted() -> None:
     seeds: list[int] = []
 
     def say(messages: Any, config: Any) -> Any:
@@ -48,7 +48,7 @@ def test_draws_are_asked_as_the_study_says_and_counted() -> None:
     said = [SAID[seed % 4] for seed in seeds]
     for text, shown in (("He", " *He* was"), ("they", "they,")):
         assert said.count(shown) == sum(cell.counts[text] for cell in scored)
-    assert all(10 == cell.draws and NAME in cell.answered.by for cell in scored)
+    assert all(10 == cell.samples and NAME in cell.answered.by for cell in scored)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_draws_are_asked_as_the_study_says_and_counted() -> None:
 )
 def test_what_ended_a_text(stop_reason: str, finish: str) -> None:
     with through_inspect(say=lambda messages, config: answer("She", stop_reason)) as backend:
-        [drawn] = generate(backend, draws(1))
-    assert isinstance(drawn, Draw)
+        [drawn] = generate(backend, samples(1))
+    assert isinstance(drawn, Sample)
     assert (finish, "She", False) == (drawn.finish, drawn.text, drawn.seeded)
 
 
@@ -174,8 +174,8 @@ def test_a_provider_takes_key_and_address_of_its_variables(
         monkeypatch.setenv(f"{service}_API_KEY", "acme-s3cret")
         monkeypatch.setenv(f"{service}_BASE_URL", server.url)
         with closing(open_generator(f"inspect:{provider}/toy", label="m")) as backend:
-            drawn = generate(backend, draws(2))
-        assert {text for _, text in made(server)} == {draw.text for draw in drawn}
+            drawn = generate(backend, samples(2))
+        assert {text for _, text in made(server)} == {sample.text for sample in drawn}
         assert {f"Bearer {key}"} == {received.headers["authorization"] for received in server.requests}
 
 
@@ -186,9 +186,9 @@ def test_a_provider_that_fails_says_why_without_a_secret(monkeypatch: pytest.Mon
         raise ValueError("bad key acme-s3cret-value\nof yours")
 
     with through_inspect(say=say) as backend:
-        assert [Failed(draws(1)[0].key, "bad key [key] of yours")] == generate(backend, draws(1))
+        assert [Failed(samples(1)[0].key, "bad key [key] of yours")] == generate(backend, samples(1))
         with pytest.raises(AskingStopped, match="refuses further requests"):
-            generate(backend, draws(100))
+            generate(backend, samples(100))
         assert "s3cret" not in json.dumps(dict(backend.identity.details))
 
 
@@ -196,7 +196,7 @@ def test_the_cap_holds() -> None:
     options = ApiOptions(price=parse_price("1000,1000"), max_cost=0.5)
     with through_inspect(options=options) as backend:
         with pytest.raises(AskingStopped, match="--max-cost"):
-            generate(backend, draws(300))
+            generate(backend, samples(300))
         used = backend.used()
     assert used["calls"] > 10
     assert used["calls"] * 0.007 == pytest.approx(used["cost"])

@@ -1,4 +1,4 @@
-"""Which target word a drawn text says (methods/estimators#sampling-estimator, sampling)."""
+"""Which target word a sampled text says (methods/estimators#sampling-estimator, sampling)."""
 
 from __future__ import annotations
 

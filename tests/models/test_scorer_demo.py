@@ -47,8 +47,8 @@ def occugender(
     design = resolve(load_study("occugender"))
     for i, (cell, prompt, asked) in enumerate(cells(design, model, prompt_format)):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
-    draw = random.Random(20)
-    return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)
+    sample = random.Random(20)
+    return sample.sample(by_type["explicit"], n_explicit) + sample.sample(by_type["implicit"], n_implicit)
 
 
 def test_fifty_cells_of_occugender_are_those_of_plain_forwards(demo: ModelFolder, oracle: Oracle) -> None:

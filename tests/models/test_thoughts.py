@@ -32,7 +32,7 @@ from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
 from biaskit.models.options import LocalOptions
 from biaskit.models.thoughts import begins_thought, opened_by, without_thoughts
-from biaskit.records import Draw, DrawRequest, Prompt, Sampling, ScoreRequest
+from biaskit.records import Prompt, Sample, SampleRequest, Sampling, ScoreRequest
 from biaskit.runs.drift import Answerers
 
 HIM = "He thinks; maybe he is tall."
@@ -178,7 +178,7 @@ def counting(function: Any, calls: list[None]) -> Any:
     return counted
 
 
-def say(monkeypatch: pytest.MonkeyPatch, model: TransformersGenerator, *texts: str) -> list[Draw]:
+def say(monkeypatch: pytest.MonkeyPatch, model: TransformersGenerator, *texts: str) -> list[Sample]:
     """Draw a text for each of `texts`, which the model is made to say, with at most six tokens of answer."""
     tokenizer = model._renderer.tokenizer
     scripts = [
@@ -193,9 +193,9 @@ def say(monkeypatch: pytest.MonkeyPatch, model: TransformersGenerator, *texts: s
         return scores
 
     monkeypatch.setattr(GumbelNoise, "__call__", forced)
-    requests = [DrawRequest(f"{i}", PROMPT, Sampling(max_new_tokens=6), i, i) for i in range(len(texts))]
-    drawn = [draw for group in model.generate(model.plan_draws(requests).batches) for draw in group]
-    assert all(isinstance(draw, Draw) for draw in drawn)
+    requests = [SampleRequest(f"{i}", PROMPT, Sampling(max_new_tokens=6), i, i) for i in range(len(texts))]
+    drawn = [sample for group in model.generate(model.plan_samples(requests).batches) for sample in group]
+    assert all(isinstance(sample, Sample) for sample in drawn)
     return drawn  # type: ignore[return-value]
 
 
@@ -207,7 +207,7 @@ def test_a_local_answer_has_its_tokens_beside_those_of_its_thoughts(
     model = generator(family(tmp_path, name), thought_tokens=60)
     thought = f"{'' if opened else first}He he he he he he he he he{last}"
     drawn = say(monkeypatch, model, f"{thought}She is", f"{thought}She she she she she she she she", thought)
-    whole = [(draw.text.strip(), draw.finish) for draw in drawn]
+    whole = [(sample.text.strip(), sample.finish) for sample in drawn]
     assert whole[0] == ("She is", "stop")
     assert whole[1][1] == "length"
     assert whole[1][0].startswith("She she she")
@@ -333,7 +333,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
     association = bk.associate_gender("")
     texts = [
         TextDocument(
-            "k", draw=0, finish=end, empty=True, association=association, place=0, outcome=o, **scope
+            "k", sample=0, finish=end, empty=True, association=association, place=0, outcome=o, **scope
         )
         for end, o in (("length", "cut"), ("stop", "empty"))
     ]

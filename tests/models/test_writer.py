@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.api_cases import draws
+from fakes.api_cases import samples
 from fakes.killed import LONGEST_S, environment
 from fakes.personas_runs import write_vectors
 
@@ -25,7 +25,7 @@ import biaskit as bk
 from biaskit.errors import AskingStopped, Interrupted, ModelError, UsageError
 from biaskit.models.api.endpoint import reason_of
 from biaskit.models.writer import AT_ONCE, FAILED_IN_A_ROW
-from biaskit.records import Draw, Failed, Prompt, Turn
+from biaskit.records import Failed, Prompt, Sample, Turn
 
 CHEAP = {"clusters": False, "srb_seeds": "1", "permutations": 19, "vectors": "pretrained:v.txt"}
 OPENING = "Continue the following text with its next word. Answer with that word only."
@@ -171,7 +171,7 @@ def test_what_a_callable_does_wrong_is_named_for_each_of_its_prompts(
 ) -> None:
     monkeypatch.setenv("ACME_API_KEY", "acme-s3cret-value")
     backend = bk.writer("mine", fn, batch_size=4)
-    requests = draws(4)
+    requests = samples(4)
     answers = [answer for group in backend.generate([requests]) for answer in group]
     assert [request.key for request in requests] == [answer.key for answer in answers]
     for answer in answers:
@@ -211,12 +211,12 @@ def test_calls_in_a_row_without_a_text_stop_the_model_and_one_text_between_them_
             raise TimeoutError
         return ["She", *[None] * (len(prompts) - 1)]
 
-    requests = draws(400)
+    requests = samples(400)
     backend = bk.writer("mine", fn, batch_size=4)
     answers = [answer for group in backend.generate([requests]) for answer in group]
     assert 100 == n
     assert len(requests) == len(answers)
-    assert 3 < sum(isinstance(answer, Draw) for answer in answers) < 100
+    assert 3 < sum(isinstance(answer, Sample) for answer in answers) < 100
     result = personas(lambda prompts: 1 / 0, batch_size=2)
     said = f"{FAILED_IN_A_ROW} calls in a row gave no text (fn raised ZeroDivisionError: division by zero)"
     assert {"mine": said} == result.failed_models
@@ -315,7 +315,7 @@ def test_ctrl_c_cancels_what_an_async_callable_does() -> None:
         return ["She"] * len(prompts)
 
     backend = bk.writer("mine", fn, batch_size=2)
-    groups = backend.generate([draws(40)])
+    groups = backend.generate([samples(40)])
     assert 2 == len(next(groups))
     groups.close()  # type: ignore[attr-defined]
     assert len(begun) - 1 == len(ended) == AT_ONCE - 1
@@ -334,7 +334,7 @@ def test_an_async_callable_has_some_batches_in_hand() -> None:
         return [f"{prompt} She" for prompt in prompts]
 
     backend = bk.writer("mine", fn, batch_size=2)
-    requests = draws(40)
+    requests = samples(40)
     answers = {answer.key: answer for group in backend.generate([requests]) for answer in group}
     assert AT_ONCE == most
     assert all(answers[r.key].text == f"{r.prompt.text} She" for r in requests)  # type: ignore[union-attr]

@@ -156,7 +156,7 @@ def top_k(home: Path) -> Made:
 
 
 def sampling(home: Path) -> Made:
-    """Rounds of five draws, at most fifteen of a cell; some answers name nobody."""
+    """Batches of five samples, at most fifteen of a cell; some answers name nobody."""
     said = {
         "explicit": (
             "Female",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from biaskit.measures.personas.design import resolve
-from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.sampling.samples import sample_texts
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.progress import Silent
@@ -49,7 +49,7 @@ def start(
     keys = {"per_gender": 2, "max_samples": 8, **keys, "occupations.select": occupations}
     design = resolve(load_as(PersonasStudy, "gasp-pilot", keys))
     session: Session[Any] = Session(run, models, opened, Silent(), dry_run=dry_run, reuse=reuse)
-    return draw_texts(design, session)
+    return sample_texts(design, session)
 
 
 def models(n: int, label: str = "m") -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Rounds of draws: Algorithm 5 corrected; the same rows at any order of arrival, failure, interruption."""
+"""Batches of samples: Algorithm 5 corrected; the same rows at any order of arrival, failure, interruption."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 
 from biaskit.errors import ModelError
 from biaskit.measures.personas.design import PersonasDesign, resolve
-from biaskit.measures.personas.sampling.draws import draw_texts
-from biaskit.measures.personas.sampling.rounds import Filling, RoundVerdict, Tally
-from biaskit.measures.personas.sampling.series import draw_keys, format_for, seed_of, series_of_design
+from biaskit.measures.personas.sampling.filling import BatchVerdict, Filling, Tally
+from biaskit.measures.personas.sampling.samples import sample_texts
+from biaskit.measures.personas.sampling.series import format_for, sample_keys, seed_of, series_of_design
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.progress import ModelPlan, Silent
-from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
+from biaskit.records import Failed, ModelIdentity, Plan, Sample, SampleRequest
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 from biaskit.study.config import load_as
@@ -40,16 +40,16 @@ def genders(*listed: str | None) -> dict[int, str | None]:
     return dict(enumerate(listed))
 
 
-def count(genders: Mapping[int, str | None], draws: range) -> tuple[int, int]:
-    """Women and men among some draws."""
-    found = [gender for draw, gender in genders.items() if draw in draws]
+def count(genders: Mapping[int, str | None], samples: range) -> tuple[int, int]:
+    """Women and men among some samples."""
+    found = [gender for sample, gender in genders.items() if sample in samples]
     return found.count(F), found.count(M)
 
 
-def verdict_after(filling: Filling, genders: Mapping[int, str | None], rounds: int) -> RoundVerdict:
-    """By all draws of the rounds, where the product adds one round after the other."""
-    first, found = (count(genders, range(n * filling.batch)) for n in (1, rounds))
-    return filling.verdict_of(first, found, rounds)
+def verdict_after(filling: Filling, genders: Mapping[int, str | None], sample_batches: int) -> BatchVerdict:
+    """By all samples of the batches, where the product adds one batch after the other."""
+    first, found = (count(genders, range(n * filling.batch)) for n in (1, sample_batches))
+    return filling.verdict_of(first, found, sample_batches)
 
 
 def printed_loop_goes_on(women: int, men: int, n: int) -> bool:
@@ -61,11 +61,11 @@ def test_a_series_goes_on_while_either_gender_is_short_and_the_printed_loop_woul
     filling = Filling(n=5, batch=10, most=100)
     batch = [F] * 8 + [M] * 2
     expected = {1: ("open", 8, 2), 2: ("open", 16, 4), 3: ("full", 24, 6)}
-    for rounds, (verdict, women, men) in expected.items():
-        drawn = genders(*batch * rounds)
+    for sample_batches, (verdict, women, men) in expected.items():
+        drawn = genders(*batch * sample_batches)
         assert (women, men) == count(drawn, range(100))
-        assert verdict == verdict_after(filling, drawn, rounds)
-        assert not printed_loop_goes_on(women, men, 5), "the printed test has stopped since the first round"
+        assert verdict == verdict_after(filling, drawn, sample_batches)
+        assert not printed_loop_goes_on(women, men, 5), "the printed test has stopped since the first batch"
     assert ("open", True) == (verdict_after(filling, {}, 0), printed_loop_goes_on(0, 0, 5))
 
 
@@ -74,10 +74,10 @@ def test_the_verdict_is_the_same_with_women_and_men_exchanged() -> None:
     chance = random.Random(1)
     seen = set()
     for _ in range(300):
-        rounds = chance.randint(0, 4)
-        drawn = genders(*chance.choices([F, M, N], [5, 2, 2], k=4 * rounds))
-        verdict = verdict_after(filling, drawn, rounds)
-        assert verdict == verdict_after(filling, {k: other[g] for k, g in drawn.items()}, rounds)
+        sample_batches = chance.randint(0, 4)
+        drawn = genders(*chance.choices([F, M, N], [5, 2, 2], k=4 * sample_batches))
+        verdict = verdict_after(filling, drawn, sample_batches)
+        assert verdict == verdict_after(filling, {k: other[g] for k, g in drawn.items()}, sample_batches)
         seen.add(verdict)
     assert {"open", "full", "ineligible", "capped"} == seen
 
@@ -93,7 +93,7 @@ def test_ten_percent_count_against_the_batch(women: int, men: int, verdict: str)
     assert verdict == verdict_after(Filling(n=20, batch=20, most=400), drawn, 1)
 
 
-def test_a_draw_that_was_given_up_counts_for_nobody_but_for_its_batch() -> None:
+def test_a_sample_that_was_given_up_counts_for_nobody_but_for_its_batch() -> None:
     filling = Filling(n=20, batch=20, most=400)
     drawn = genders(*[F] * 18, *[M] * 2)
     assert "open" == verdict_after(filling, {k: g for k, g in drawn.items() if k != 0}, 1)
@@ -103,16 +103,16 @@ def test_a_draw_that_was_given_up_counts_for_nobody_but_for_its_batch() -> None:
     assert "ineligible" == verdict_after(filling, few, 1)
 
 
-def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
+def test_batches_that_are_counted_once_give_the_verdicts_of_all_samples() -> None:
     filling, chance = Filling(n=3, batch=4, most=18), random.Random(2)
     seen = set()
     for _ in range(300):
         drawn = genders(*chance.choices([F, M, N], [5, 2, 2], k=18))
         tally, shown = Tally(filling), {}
         for number in range(5):
-            of_round = {draw: drawn[draw] for draw in filling.round(number) if chance.random() < 0.9}
-            shown |= of_round
-            assert verdict_after(filling, shown, number + 1) == tally.add(of_round.values())
+            of_batch = {sample: drawn[sample] for sample in filling.of_batch(number) if chance.random() < 0.9}
+            shown |= of_batch
+            assert verdict_after(filling, shown, number + 1) == tally.add(of_batch.values())
         seen |= {*tally.verdicts}
     assert {"open", "full", "ineligible", "capped"} == seen
 
@@ -122,8 +122,8 @@ def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
 LINES = [
     {"contains": "a nurse who", "texts": [WOMAN, MAN, NOBODY]},
     {"contains": "a mechanic who", "texts": [MAN]},
-    {"contains": "nurse", "texts": [WOMAN, WOMAN, WOMAN, WOMAN, MAN]},  # 5 men after 25 draws
-    {"contains": "mechanic", "texts": [MAN, MAN, WOMAN, NOBODY]},  # 5 women after 19 draws
+    {"contains": "nurse", "texts": [WOMAN, WOMAN, WOMAN, WOMAN, MAN]},  # 5 men after 25 samples
+    {"contains": "mechanic", "texts": [MAN, MAN, WOMAN, NOBODY]},  # 5 women after 19 samples
     {"contains": "lawyer", "texts": [WOMAN, MAN]},  # both after 10
     {"contains": "cook", "texts": [MAN, NOBODY]},  # never a woman
     {"contains": "clerk", "texts": [MAN, WOMAN, *[NOBODY] * 28]},  # 5 of each after 122: beyond the cap
@@ -131,15 +131,15 @@ LINES = [
 ]
 MOST = 40
 DRAWN = {"nurse": 25, "mechanic": 20, "lawyer": 10, "cook": 5, "clerk": MOST}
-"""Draws of a prompt that names no gender, with five of each wanted in rounds of five, at most `MOST`."""
+"""Samples of a prompt that names no gender, with five of each wanted in batches of five, at most `MOST`."""
 
-Fails = Callable[[DrawRequest, int], bool]
+Fails = Callable[[SampleRequest, int], bool]
 
 
 class Unruly(ScriptedGenerator):
     """Answers in an order and in groups of its own, and fails where it is told to.
 
-    A text names its draw, so that a text on the wrong row shows. Its batches are whole, as a local model's.
+    A text names its sample, so that a text on the wrong row shows. Its batches are whole, as a local model's.
     """
 
     whole_batches = True
@@ -150,7 +150,7 @@ class Unruly(ScriptedGenerator):
         seed: int | None = None,
         fails: Fails = lambda request, time: False,
         tuning: str = "unknown",
-        batch_size: int = 4,  # no divisor of a round: batches hold draws of two prompts
+        batch_size: int = 4,  # no divisor of a batch: batches hold samples of two prompts
     ) -> None:
         super().__init__(LINES, label="m", spec="scripted:m", batch_size=batch_size)
         self.identity: ModelIdentity = replace(self.identity, tuning=tuning)  # type: ignore[arg-type]
@@ -160,7 +160,7 @@ class Unruly(ScriptedGenerator):
         self.asked: Counter[str] = Counter()
         self.calls: list[list[str]] = []
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         requests = [request for batch in batches for request in batch]
         self.calls.append([request.key for request in requests])
         if self._shuffles:
@@ -170,10 +170,10 @@ class Unruly(ScriptedGenerator):
             group, requests = requests[:size], requests[size:]
             yield [self._reply(request) for request in group]
 
-    def _reply(self, request: DrawRequest) -> Draw | Failed:
+    def _reply(self, request: SampleRequest) -> Sample | Failed:
         self.asked[request.key] += 1
         answer = self._answer(request)
-        assert isinstance(answer, Draw)
+        assert isinstance(answer, Sample)
         if self._fails(request, self.asked[request.key]):
             return Failed(request.key, "overloaded")
         return replace(answer, text=f"{answer.text} {request.number} {request.seed}")
@@ -229,7 +229,7 @@ def start(
     done = Outcome()
     session: Session[Any] = Session(run, {"m": "scripted:m"}, lambda *_: model, watcher, dry_run)
     try:
-        done = draw_texts(questions_of(**keys), session)
+        done = sample_texts(questions_of(**keys), session)
     except KeyboardInterrupt:
         assert stop_after is not None
     return Asked(run, done, model, watcher)
@@ -246,14 +246,14 @@ def rows_of(run: Path) -> dict[str, dict[str, Any]]:
 
 
 def drawn(rows: Mapping[str, Mapping[str, Any]], requested: bool = False) -> Counter[tuple[Any, ...]]:
-    """Rows per series, after checking that the draws of each count from 0 without a hole."""
+    """Rows per series, after checking that the samples of each count from 0 without a hole."""
     found: dict[tuple[Any, ...], list[int]] = {}
     for row in rows.values():
         if (row["requested_gender"] is not None) == requested:
             scope = (row["occupation"], row["template_id"], row["requested_gender"])
-            found.setdefault(scope[: 3 if requested else 2], []).append(row["draw"])
-    assert all(sorted(draws) == list(range(len(draws))) for draws in found.values())
-    return Counter({scope: len(draws) for scope, draws in found.items()})
+            found.setdefault(scope[: 3 if requested else 2], []).append(row["sample"])
+    assert all(sorted(samples) == list(range(len(samples))) for samples in found.values())
+    return Counter({scope: len(samples) for scope, samples in found.items()})
 
 
 PROMPTS = ("persona", "biography")
@@ -282,23 +282,23 @@ def test_a_prompt_that_names_a_gender_is_drawn_n_times_for_every_occupation(unbr
     assert wanted == drawn(rows_of(unbroken.run), requested=True)
 
 
-def test_all_prompts_of_a_round_are_in_flight_together(unbroken: Asked) -> None:
+def test_all_prompts_of_a_batch_are_in_flight_together(unbroken: Asked) -> None:
     rows = rows_of(unbroken.run)
     first, second = unbroken.model.calls[:2]
     assert 5 * 2 * 5 + 5 * 2 * 3 * 5 == len(first)
-    # The cook is out after the first round; every other prompt gives its next five draws.
-    assert {(rows[key]["occupation"], rows[key]["draw"]) for key in second} == {
-        (job, draw) for job in DRAWN if job != "cook" for draw in range(5, 10)
+    # The cook is out after the first batch; every other prompt gives its next five samples.
+    assert {(rows[key]["occupation"], rows[key]["sample"]) for key in second} == {
+        (job, sample) for job in DRAWN if job != "cook" for sample in range(5, 10)
     }
     assert MOST / 5 == len(unbroken.model.calls)
 
 
-def test_a_row_holds_its_draw_with_the_seed_of_its_key(unbroken: Asked) -> None:
+def test_a_row_holds_its_sample_with_the_seed_of_its_key(unbroken: Asked) -> None:
     design = questions_of()
     for key, row in rows_of(unbroken.run).items():
         assert seed_of(1, key) == row["seed"]
         assert row["seed"] == int(hashlib.sha256(f"[1,{key}]".encode()).hexdigest()[:8], 16) >> 1
-        assert row["text"].endswith(f" {row['draw']} {row['seed']}")
+        assert row["text"].endswith(f" {row['sample']} {row['seed']}")
         assert ("m", "chat", None, "stop") == tuple(
             row[name] for name in ("model", "prompt_format", "system", "finish_reason")
         )
@@ -307,7 +307,7 @@ def test_a_row_holds_its_draw_with_the_seed_of_its_key(unbroken: Asked) -> None:
     assert 1 == design.study.seed
 
 
-def test_max_draws_is_the_cap_of_every_prompt_that_names_no_gender(tmp_path: Path) -> None:
+def test_max_samples_is_the_cap_of_every_prompt_that_names_no_gender(tmp_path: Path) -> None:
     rows = rows_of(start(tmp_path / "run", max_samples=12).run)
     assert {
         (job, prompt): {"cook": 5, "lawyer": 10}.get(job, 12) for job in DRAWN for prompt in PROMPTS
@@ -315,7 +315,7 @@ def test_max_draws_is_the_cap_of_every_prompt_that_names_no_gender(tmp_path: Pat
     assert {5} == set(drawn(rows, requested=True).values())
 
 
-def test_without_filling_one_round_is_all(tmp_path: Path) -> None:
+def test_without_filling_one_batch_is_all(tmp_path: Path) -> None:
     rows = rows_of(start(tmp_path / "run", fill=False, batch=7).run)
     assert {(job, prompt): 7 for job in DRAWN for prompt in PROMPTS} == drawn(rows)
     assert {5} == set(drawn(rows, requested=True).values())
@@ -325,9 +325,9 @@ def test_refused_and_filtered_texts_are_no_text_of_a_gender(tmp_path: Path) -> N
     """Women and men are in every text; the model filters those of the men, so the men are never there."""
 
     class Filters(Unruly):
-        def _reply(self, request: DrawRequest) -> Draw | Failed:
+        def _reply(self, request: SampleRequest) -> Sample | Failed:
             answer = super()._reply(request)
-            assert isinstance(answer, Draw)
+            assert isinstance(answer, Sample)
             return replace(answer, finish="filter") if answer.text.startswith(MAN) else answer
 
     rows = rows_of(start(tmp_path / "run", Filters(), occupations=("lawyer",), requested=()).run)
@@ -362,7 +362,7 @@ def test_interruptions_shuffling_and_failures_together_change_no_row(
 def test_a_stored_draw_that_is_asked_again_beside_a_failed_one_may_fail(
     unbroken: Asked, tmp_path: Path
 ) -> None:
-    """A batch is computed whole; what its stored draws answer the second time is neither row nor failure."""
+    """A batch is computed whole; what its stored samples answer again is neither row nor failure."""
     whole = rows_of(unbroken.run)
     lot = set(list(whole)[::9])
     found = start(tmp_path / "run", Unruly(fails=lambda r, time: (time == 1) == (r.key in lot)))
@@ -371,7 +371,7 @@ def test_a_stored_draw_that_is_asked_again_beside_a_failed_one_may_fail(
     assert {} == found.done.failed
 
 
-def test_a_draw_that_fails_twice_is_given_up_and_its_round_ends_without_it(
+def test_a_sample_that_fails_twice_is_given_up_and_its_batch_ends_without_it(
     unbroken: Asked, tmp_path: Path
 ) -> None:
     whole = rows_of(unbroken.run)
@@ -379,7 +379,7 @@ def test_a_draw_that_fails_twice_is_given_up_and_its_round_ends_without_it(
     [hole] = [
         key
         for key, row in whole.items()
-        if (row["occupation"], row["template_id"], row["requested_gender"], row["draw"])
+        if (row["occupation"], row["template_id"], row["requested_gender"], row["sample"])
         == ("nurse", "persona", None, 2)
     ]
     first = start(tmp_path / "run", Unruly(seed=1, fails=lambda request, time: request.key == hole))
@@ -393,7 +393,8 @@ def test_a_draw_that_fails_twice_is_given_up_and_its_round_ends_without_it(
     assert 2 == second.model.asked[hole]
     plan = second.plan
     assert (1, len(whole) - 1) == (plan.n_units - plan.n_stored, plan.n_stored)
-    # With it the nurse may turn out to need what rounds after hers may ask: not what they have asked already.
+    # With it the nurse may turn out to need what batches after hers may ask: not what they have asked
+    # already.
     assert 1 + MOST - DRAWN["nurse"] == (plan.n_units_most or 0) - plan.n_stored
     third = start(tmp_path / "run", Unruly(seed=3))
     assert {} == third.done.failed
@@ -403,18 +404,18 @@ def test_a_draw_that_fails_twice_is_given_up_and_its_round_ends_without_it(
 def test_a_hole_that_a_gender_needed_makes_one_more_round_and_that_round_stays(
     unbroken: Asked, tmp_path: Path
 ) -> None:
-    """The lawyer's men are draws 1, 3, 5, 7, 9; without one of them a round more is drawn."""
+    """The lawyer's men are samples 1, 3, 5, 7, 9; without one of them a batch more is drawn."""
     whole = {k: r for k, r in rows_of(unbroken.run).items() if r["occupation"] == "lawyer"}
     [hole] = [
         k
         for k, r in whole.items()
-        if (r["template_id"], r["requested_gender"], r["draw"]) == ("biography", None, 7)
+        if (r["template_id"], r["requested_gender"], r["sample"]) == ("biography", None, 7)
     ]
     choice = {"occupations": ("lawyer",)}
     first = start(tmp_path / "run", Unruly(seed=1, fails=lambda r, time: r.key == hole), **choice)
     rows = rows_of(first.run)
-    more = {(r["template_id"], r["draw"]) for k, r in rows.items() if k not in whole}
-    assert {("biography", draw) for draw in range(10, 15)} == more
+    more = {(r["template_id"], r["sample"]) for k, r in rows.items() if k not in whole}
+    assert {("biography", sample) for sample in range(10, 15)} == more
     assert whole.keys() - rows.keys() == {hole}
     second = start(tmp_path / "run", Unruly(), **choice)
     assert [hole] == [key for key in second.model.asked if key not in rows]
@@ -423,7 +424,7 @@ def test_a_hole_that_a_gender_needed_makes_one_more_round_and_that_round_stays(
     assert rows.items() <= rows_of(second.run).items()
 
 
-def test_a_round_in_which_everything_fails_ends_and_says_how_many(tmp_path: Path) -> None:
+def test_a_batch_in_which_everything_fails_ends_and_says_how_many(tmp_path: Path) -> None:
     found = start(tmp_path / "run", Unruly(fails=lambda request, time: True), occupations=("lawyer",))
     assert {} == rows_of(found.run)
     assert {"m": {"overloaded": 2 * 5 + 2 * 3 * 5}} == found.done.failed
@@ -459,7 +460,7 @@ def test_more_texts_per_gender_take_the_rows_that_are_there(unbroken: Asked, tmp
     rows = rows_of(run)
     assert few.items() <= rows.items()
     assert not {key for call in more.model.calls for key in call} - {*rows}
-    # 8 men of the nurse are there after 40 draws, both of the lawyer after 16: rounds of eight.
+    # 8 men of the nurse are there after 40 samples, both of the lawyer after 16: batches of eight.
     assert {(job, p): n for job, n in (("nurse", 40), ("lawyer", 16)) for p in PROMPTS} == drawn(rows)
     assert {8} == set(drawn(rows, requested=True).values())
     fresh = start(tmp_path / "fresh", occupations=("nurse", "lawyer"), per_gender=8)
@@ -470,7 +471,7 @@ def test_another_sampling_prompt_format_seed_or_model_has_keys_of_its_own() -> N
     def keys(fingerprint: str = "f", prompt_format: str = "chat", **settings: Any) -> set[str]:
         design = questions_of(occupations=("lawyer",), **settings)
         every = series_of_design(design, prompt_format)  # type: ignore[arg-type]
-        return {draw_keys(s, fingerprint, design)(draw) for s in every for draw in range(3)}
+        return {sample_keys(s, fingerprint, design)(sample) for s in every for sample in range(3)}
 
     plain = keys()
     assert 2 * (1 + 3) * 3 == len(plain)
@@ -491,7 +492,7 @@ def test_another_sampling_prompt_format_seed_or_model_has_keys_of_its_own() -> N
 # --- the plan ---------------------------------------------------------------------------------------------
 
 
-def test_the_plan_of_a_fresh_run_goes_from_one_round_to_every_draw(unbroken: Asked) -> None:
+def test_the_plan_of_a_fresh_run_goes_from_one_batch_to_every_sample(unbroken: Asked) -> None:
     plan = unbroken.plan
     n_requested = 5 * 2 * 3 * 5
     assert 0 == plan.n_stored
@@ -517,7 +518,7 @@ def test_a_dry_run_writes_nothing_and_plans_the_same(unbroken: Asked, tmp_path: 
 
 
 def test_the_plan_at_every_moment_bounds_what_is_asked(unbroken: Asked, tmp_path: Path) -> None:
-    """Whichever rows are there in whatever rounds: at least and at most so many are asked."""
+    """Whichever rows are there in whatever batches: at least and at most so many are asked."""
     whole = list(read_rows(rows_file(unbroken.run, "personas")))
     chance = random.Random(6)
     for i, kept in enumerate([0, 40, 250, len(whole) - 1, 150]):
@@ -533,7 +534,7 @@ def test_the_plan_at_every_moment_bounds_what_is_asked(unbroken: Asked, tmp_path
         plan = found.plan
         assert plan.n_units - plan.n_stored <= n_new <= (plan.n_units_most or 0) - plan.n_stored
         assert rows_of(unbroken.run) == rows_of(run)
-        if i < 4:  # beyond a round of which nothing is there nobody looks
+        if i < 4:  # beyond a batch of which nothing is there nobody looks
             assert len(some) == plan.n_stored
         if i == 3:
             assert 1 == plan.n_units - plan.n_stored
@@ -541,7 +542,7 @@ def test_the_plan_at_every_moment_bounds_what_is_asked(unbroken: Asked, tmp_path
 
 def test_a_plan_says_what_prompt_the_model_refuses(tmp_path: Path) -> None:
     class Refuses(Unruly):
-        def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+        def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
             error = ModelError("a prompt of 9 tokens has no room")
             error.request_key = requests[-1].key  # type: ignore[attr-defined]
             raise error

@@ -289,34 +289,36 @@ def documents_of(
     return documents, {found.key: found for found in text_comparisons(documents, design.study)}
 
 
-def draws(compared: TextComparison, template: str, gender: str) -> list[int]:
-    return [t.draw for t in compared.texts if (t.template_id, t.gender) == (template, gender)]
+def samples(compared: TextComparison, template: str, gender: str) -> list[int]:
+    return [t.sample for t in compared.texts if (t.template_id, t.gender) == (template, gender)]
 
 
 def test_the_first_n_of_each_prompt_and_gender_are_compared(filled: PersonasResult) -> None:
     _, found = documents_of(filled.path)
     nurse = found["m", "nurse", "inferred"]
     assert nurse.reason is None
-    persona = {gender: draws(nurse, "persona", gender) for gender in ASKED}
+    persona = {gender: samples(nurse, "persona", gender) for gender in ASKED}
     assert {"female": [0, 1], "male": [2, 5], "nonbinary": [3]} == persona
-    assert {"female": [0, 3], "male": [1, 2]} == {g: draws(nurse, "biography", g) for g in ("female", "male")}
-    assert [0, 1] == draws(found["m", "nurse", "requested"], "persona", "nonbinary")
+    assert {"female": [0, 3], "male": [1, 2]} == {
+        g: samples(nurse, "biography", g) for g in ("female", "male")
+    }
+    assert [0, 1] == samples(found["m", "nurse", "requested"], "persona", "nonbinary")
     lists = only(table(filled, "word_lists"), occupation="nurse", origin="inferred", against="male")
     assert {("4", "4")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
 
 
-def test_a_sample_is_balanced_in_draw_order_repeatable_and_not_the_first_n(filled: PersonasResult) -> None:
+def test_a_sample_is_balanced_in_sample_order_repeatable_and_not_the_first_n(filled: PersonasResult) -> None:
     _, first = documents_of(filled.path)
     _, sampled = documents_of(filled.path, balance="sample")
     _, again = documents_of(filled.path, balance="sample")
     key = ("m", "nurse", "inferred")
-    picked = {g: draws(sampled[key], "persona", g) for g in ("female", "male")}
+    picked = {g: samples(sampled[key], "persona", g) for g in ("female", "male")}
     assert [2, 2] == [len(places) for places in picked.values()]
     assert set(picked["female"]) <= {0, 1, 6, 7}
     assert set(picked["male"]) <= {2, 5, 8, 9}
     assert all(places == sorted(places) for places in picked.values())
-    assert picked != {g: draws(first[key], "persona", g) for g in ("female", "male")}
-    assert picked == {g: draws(again[key], "persona", g) for g in ("female", "male")}
+    assert picked != {g: samples(first[key], "persona", g) for g in ("female", "male")}
+    assert picked == {g: samples(again[key], "persona", g) for g in ("female", "male")}
 
 
 def test_an_occupation_short_of_one_gender_has_no_inferred_lists_and_says_why(
@@ -443,7 +445,7 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
         folder.mkdir()
         texts = write_texts(folder / "same-name.csv", named_texts(7, occupations))
         found = imported(texts, quick, tmp_path / f"run{len(occupations)}", hold_out=0.5)
-        of_key = {row["key"]: row["draw"] for row in stored(found.path)}
+        of_key = {row["key"]: row["sample"] for row in stored(found.path)}
         return {str(of_key[r["key"]]) for r in only(table(found, "genders"), origin="inferred",
                                                      occupation="nurse")}  # fmt: skip
 
@@ -694,7 +696,7 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
     assert "b: 16 texts failed (out of order); rerun the command to retry" in found.warnings
 
 
-def test_runs_that_share_draws_are_merged_and_analysed_as_one(
+def test_runs_that_share_samples_are_merged_and_analysed_as_one(
     made: PersonasResult, quick: dict[str, Any], tmp_path: Path
 ) -> None:
     halves = []

@@ -58,7 +58,7 @@ MAN = "He is a {} who grew up in a big city and his friends like him for his lou
 
 
 def script() -> list[dict[str, Any]]:
-    """Texts that differ from draw to draw; the nurse's men and the mechanic's women come slowly."""
+    """Texts that differ from draw to sample; the nurse's men and the mechanic's women come slowly."""
 
     def listed(job: str, *, every: int, often: str, seldom: str) -> list[str]:
         words = ("garden", "music", "maths", "travel", "family", "chess", "boats", "birds", "paint", "ink")
@@ -90,7 +90,7 @@ def test_kills_at_random_moments_leave_the_rows_and_tables_of_an_unbroken_run(
     scripted: Command, n_kills: int
 ) -> None:
     unbroken = rows_of(scripted.rows_file("unbroken"))
-    # 12 men of the nurse come with 72 draws, 12 women of the mechanic with 48, both of the cook with 24.
+    # 12 men of the nurse come with 72 samples, 12 women of the mechanic with 48, both of the cook with 24.
     drawn = 2 * (72 + 48 + 24) + 3 * 2 * 3 * 12
     assert drawn == len(unbroken)
     chance = random.Random(9)

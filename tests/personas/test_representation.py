@@ -153,7 +153,7 @@ def texts(letters: str, **fields: Any) -> list[TextDocument]:
                 model="demo",
                 occupation="nurse",
                 template_id="persona",
-                draw=i,
+                sample=i,
                 requested_gender=None,
                 finish="stop",
                 empty=False,
@@ -166,14 +166,14 @@ def texts(letters: str, **fields: Any) -> list[TextDocument]:
     ]
 
 
-def rows_of(draws: Iterable[TextDocument], **choices: Any) -> list[dict[str, Any]]:
+def rows_of(samples: Iterable[TextDocument], **choices: Any) -> list[dict[str, Any]]:
     given: dict[str, Any] = {
         "models": ["demo"],
         "occupations": ["nurse"],
         "templates": ["persona", "biography"],
         "batch": 100,
     }
-    return representation_rows(draws, WORKFORCE, **{**given, **choices})
+    return representation_rows(samples, WORKFORCE, **{**given, **choices})
 
 
 def by_template(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -181,8 +181,8 @@ def by_template(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def test_rows_by_hand() -> None:
-    draws = texts("FFFM--N") + texts("MMF-", template_id="biography")
-    found = by_template(rows_of(draws))
+    samples = texts("FFFM--N") + texts("MMF-", template_id="biography")
+    found = by_template(rows_of(samples))
     persona, biography, both = found["persona"], found["biography"], found["all"]
     assert [7, 3, 1, 1, 2] == list(persona.values())[3:8]
     assert [4, 1, 2, 0, 1] == list(biography.values())[3:8]
@@ -204,24 +204,24 @@ def test_rows_by_hand() -> None:
 
 
 def test_filling_until_both_are_there_does_not_move_the_share() -> None:
-    # Batches until three men are there, with a true share of 0.9: the share of all draws reads 0.873.
+    # Batches until three men are there, with a true share of 0.9: the share of all samples reads 0.873.
     rng = random.Random(11)
     first, everything = [], []
     for _ in range(400):
         letters = ""
         while letters.count("M") < 3:
             letters += "".join(rng.choices("FM", weights=[9, 1], k=10))
-        draws = texts(letters)
+        samples = texts(letters)
         for batch, found in ((10, first), (10_000, everything)):
             found.append(
-                by_template(rows_of(draws, templates=["persona"], batch=batch))["all"]["female_share"]
+                by_template(rows_of(samples, templates=["persona"], batch=batch))["all"]["female_share"]
             )
     assert pytest.approx(0.9, abs=0.015) == statistics.fmean(first)
     assert abs(statistics.fmean(everything) - 0.9) > abs(statistics.fmean(first) - 0.9)
 
 
 def test_refused_filtered_and_empty_texts_count_as_not_inferred_whatever_they_say() -> None:
-    draws = [
+    samples = [
         *texts("FM"),
         *texts("F", finish="refusal"),
         *texts("F", finish="filter"),
@@ -229,7 +229,7 @@ def test_refused_filtered_and_empty_texts_count_as_not_inferred_whatever_they_sa
         *texts("F", finish="length"),
         *texts("-", finish="refusal", empty=True),
     ]
-    found = by_template(rows_of(draws))["persona"]
+    found = by_template(rows_of(samples))["persona"]
     names = ("n_texts", "n_female", "n_male", "n_not_inferred", "n_refused", "n_empty", "n_cut")
     assert (7, 2, 1, 4, 3, 2, 1) == tuple(found[name] for name in names)
     assert 2 / 3 == found["female_share"]
@@ -248,12 +248,12 @@ def test_refused_filtered_and_empty_texts_count_as_not_inferred_whatever_they_sa
 )
 @settings(max_examples=60)
 def test_counts_add_up_and_numbers_keep_their_bounds(drawn: list[tuple[str, str, str | None, bool]]) -> None:
-    draws = [
+    samples = [
         text
         for letter, template, finish, empty in drawn
         for text in texts(letter, template_id=template, finish=finish, empty=empty)
     ]
-    for row in rows_of(draws):
+    for row in rows_of(samples):
         assert row["n_texts"] == sum(row[f"n_{x}"] for x in ("female", "male", "nonbinary", "not_inferred"))
         for name in ("female_share", "nonbinary_share", "se"):
             assert row[name] is not None or row["reason"]
@@ -287,11 +287,11 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
 
 def test_under_debiasing_prompts_each_has_rows_of_its_own_and_two_more_columns() -> None:
     scopes = [(0, "plain"), (3, "plain")]
-    draws = [
+    samples = [
         *texts("FF", debiasing_id=3, context="plain"),
         *texts("MF", debiasing_id=0, context="plain"),
     ]
-    found = rows_of(draws, templates=["persona"], scopes=scopes)
+    found = rows_of(samples, templates=["persona"], scopes=scopes)
     assert [*COLUMNS[:-1], "debiasing_id", "context", "reason"] == list(found[0])
     assert [(0, "persona", 0.5), (0, "all", 0.5), (3, "persona", 1.0), (3, "all", 1.0)] == [
         (row["debiasing_id"], row["template_id"], row["female_share"]) for row in found
@@ -344,8 +344,8 @@ def test_a_mean_that_rounding_puts_below_its_decile_is_in_it() -> None:
 
 
 def test_there_are_ten_deciles_a_side_for_every_model_and_template() -> None:
-    draws = texts("FM" * 5) + texts("FFFM", template_id="biography") + texts("FM", occupation="pilot")
-    rows = rows_of(draws, occupations=["nurse", "pilot", "cook"])
+    samples = texts("FM" * 5) + texts("FFFM", template_id="biography") + texts("FM", occupation="pilot")
+    rows = rows_of(samples, occupations=["nurse", "pilot", "cook"])
     made, note = decile_rows(rows)
     assert ["model", "template_id", "workforce_side", "decile_low", "decile_high", "n_occupations"] == list(
         made[0]

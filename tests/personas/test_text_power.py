@@ -22,7 +22,7 @@ from biaskit.study.config import load_as
 
 N_RUNS = 3_000
 BATCH = 300
-"""Draws of a prompt's first round in the recorded run."""
+"""Samples of a prompt's first batch in the recorded run."""
 
 
 @pytest.mark.parametrize(("occupations", "texts"), [(8, 40), (20, 10), (63, 200)])
@@ -55,7 +55,7 @@ def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
     genders: dict[tuple[str, str], list[str | None]] = {}
     for line in gzip.decompress(packed.read_bytes()).splitlines():
         row = json.loads(line)
-        if row["requested_gender"] is None and row["draw"] < BATCH:
+        if row["requested_gender"] is None and row["sample"] < BATCH:
             found = associate_answer(row["text"], row["finish_reason"], honorifics="paper").gender
             genders.setdefault((row["occupation"], row["template_id"]), []).append(found)
     workforce = {i.name: i.workforce_share for i in load_items("corpus:gasp/occupations.csv")}

@@ -372,13 +372,13 @@ def test_nothing_complete_leaves_no_bounds_and_no_error() -> None:
 
 
 def counted(x: CellShares) -> CellShares:
-    """The cell as `sampling` might give it, from a number of matched draws that differs from job to job."""
+    """The cell as `sampling` might give it, from a number of matched samples that differs from job to job."""
     matched = len(x.cell.job)
     ends = ((0.1, 0.9),) * 3
     return replace(x, estimator="sampling", share_ends=ends, coverage_ends=(0.1, 0.9), matched=matched)
 
 
-def test_the_error_of_the_draws_is_that_of_the_cells_that_enter() -> None:
+def test_the_error_of_the_samples_is_that_of_the_cells_that_enter() -> None:
     cells = [counted(x) if x.shares else x for x in study(without=[LOST])]
     for row in run(cells)["probe_groups"]:
         g = GROUPS.index(row["gender"])

@@ -111,7 +111,7 @@ def test_tables_are_those_of_the_frames_means(estimator: str) -> None:
     assert found["probe_templates"] == analysed(cells, {})["probe_templates"]
 
 
-def test_draws_weigh_as_much_as_their_template_in_its_frame() -> None:
+def test_samples_weigh_as_much_as_their_template_in_its_frame() -> None:
     cells = cells_of("sampling")
     (row,) = [
         row

@@ -207,7 +207,7 @@ def test_of_a_server_s_list_what_follows_a_beginning_is_not_known() -> None:
 def test_rows_that_keep_no_list_leave_no_table() -> None:
     said = SaidNext()
     said.add(cell(), {**row([], ("female", " She", [1], 0.5)), "listed_next": []}, "token")
-    drawn = {"estimator": "sampling", "target_words": [], "draws": 3, "counts": {}, "key": "k"}
+    drawn = {"estimator": "sampling", "target_words": [], "samples": 3, "counts": {}, "key": "k"}
     said.add(cell(), drawn, "token")
     assert [] == said.rows(CELLS)
 

@@ -129,10 +129,10 @@ def test_signs_in_an_answer_do_not_pose_as_listed_words() -> None:
     assert {"other"} == {brief(text) for text in ("@1", "the @0", "@0 or @1", "%1?", "~1")}
 
 
-# --- beside the counts of draws -----------------------------------------------------------------------
+# --- beside the counts of samples -----------------------------------------------------------------------
 
 
-def test_where_a_draw_counts_for_a_group_and_nothing_contradicts_the_answer_does() -> None:
+def test_where_a_sample_counts_for_a_group_and_nothing_contradicts_the_answer_does() -> None:
     group_of = {one.text: one.group for one in LISTED}
     starts = ("", " ", "\n\n", "**", '"', "*(", "_")
     ends = ("", ".", " \n", "**", "!", ", of course", " because of the uniform", '"', ")", "\u2026")

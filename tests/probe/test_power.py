@@ -1,4 +1,4 @@
-"""What a plan of the prober reckons with: shipped variances, draws that match, the sentence."""
+"""What a plan of the prober reckons with: shipped variances, samples that match, the sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from biaskit.errors import CorpusError
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.power import (
     Shown,
-    matched_draws,
+    matched_samples,
     plan_sentence,
     smallest_shown,
     variance_of_group,
@@ -24,30 +24,30 @@ from biaskit.study.config import load_as
 @pytest.mark.parametrize(
     ("size", "most", "coverage"), [(10, 10, 0.5), (10, 100, 0.03), (10, 29, 0.1), (3, 9, 1)]
 )
-def test_draws_match_as_often_as_in_drawn_rounds(size: int, most: int, coverage: float) -> None:
+def test_samples_match_as_often_as_in_drawn_batches(size: int, most: int, coverage: float) -> None:
     rng = np.random.default_rng(2)
     matched = rng.binomial(size, coverage, 40_000)
     for _ in range(most // size - 1):
         still = matched < 3
         matched[still] += rng.binomial(size, coverage, int(still.sum()))
-    found = matched_draws(size, most, coverage)
+    found = matched_samples(size, most, coverage)
     assert found.empty == pytest.approx((matched == 0).mean(), abs=0.01)
     assert found.inverse == pytest.approx((1 / matched[matched > 0]).mean(), abs=0.01)
 
 
-def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
+def test_more_samples_bring_less_noise_and_few_that_match_no_verdict() -> None:
     variances = [v for v in load_cell_variance() if v.bias_type == "explicit"]
 
-    def at(draws: int | None, coverage: float) -> Shown:
-        matched = None if draws is None else matched_draws(draws, draws, coverage)
+    def at(samples: int | None, coverage: float) -> Shown:
+        matched = None if samples is None else matched_samples(samples, samples, coverage)
         return smallest_shown(variances, (20, 20), 25, matched)
 
-    exact, fine, rough = (at(draws, 1.0) for draws in (None, 100, 5))
+    exact, fine, rough = (at(samples, 1.0) for samples in (None, 100, 5))
     assert exact.difference is not None
     assert fine.difference is not None
     assert rough.difference is not None
     assert exact.difference < fine.difference < rough.difference
-    assert exact.parts["draws"] == 0 < fine.parts["draws"] < rough.parts["draws"]
+    assert exact.parts["samples"] == 0 < fine.parts["samples"] < rough.parts["samples"]
     assert sum(rough.parts.values()) == pytest.approx(1.0)
     none = at(10, 0.03)
     assert none.difference is None
@@ -89,8 +89,8 @@ def test_the_plan_says_what_a_design_shows(
     study: str, keys: dict[str, str], estimator: Any, said: str
 ) -> None:
     design = resolve(load_as(ProbeStudy, study, keys))
-    draws = 10 if estimator == "sampling" else None
-    assert said in plan_sentence(design, estimator, draws, of_demo=estimator == "exact")
+    samples = 10 if estimator == "sampling" else None
+    assert said in plan_sentence(design, estimator, samples, of_demo=estimator == "exact")
 
 
 def test_a_group_that_is_not_known_by_name_varies_as_the_known_ones_on_average() -> None:

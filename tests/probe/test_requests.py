@@ -116,7 +116,7 @@ def test_a_plan_puts_no_cell_together_where_nothing_is_stored(
     made.clear()
     found = plan(home, 5, 40, out="run")
     assert (200, 8, 192 // 16) == (found.n_units, found.n_stored, found.n_batches)
-    assert 0 < len(made) <= 2 * 200 + 8  # its prompt held against its row, its round looked for
+    assert 0 < len(made) <= 2 * 200 + 8  # its prompt held against its row, its batch looked for
 
 
 def peak_of_plan(home: Path, n_jobs: int, n_templates: int) -> int:

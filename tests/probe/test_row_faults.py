@@ -114,8 +114,8 @@ def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("count", "fits"), [(10, True), (11, False)])
-def test_no_more_draws_say_a_word_than_were_drawn(count: int, fits: bool) -> None:
+def test_no_more_samples_say_a_word_than_were_drawn(count: int, fits: bool) -> None:
     target_words = [{"group": "female", "text": " She", "log_prob": None}]
-    row = {"prompt": "", "estimator": "sampling", "target_words": target_words, "draws": 10}
+    row = {"prompt": "", "estimator": "sampling", "target_words": target_words, "samples": 10}
     fault = fault_of({**row, "counts": {" She": count}}, [TargetWord("female", "She")])
     assert fits == (fault is None)

@@ -451,7 +451,7 @@ def allocations(found: MassBounds) -> Iterator[dict[str, float]]:
                     yield masses
 
 
-def drawn_bounds(random: Random) -> MassBounds:
+def sampled_bounds(random: Random) -> MassBounds:
     """Bounds of one list with open mass of every kind, no target word in doubt that is complete."""
     sets = [frozenset(c) for n in (1, 2, 3) for c in itertools.combinations(GROUPS, n)]
     listed: dict[frozenset[str | None], float] = {}
@@ -474,7 +474,7 @@ def drawn_bounds(random: Random) -> MassBounds:
 def test_the_ends_of_shares_and_differences_are_reached_and_never_passed() -> None:
     compared = negative = 0
     for seed in range(400):
-        found = drawn_bounds(Random(seed))
+        found = sampled_bounds(Random(seed))
         if not any(found.point):
             continue
         shares = [

@@ -399,7 +399,7 @@ def test_little_coverage_is_said_with_what_comes_instead() -> None:
 
 
 def drawn(women: float, men: float, named: float = 0.5, **more: Any) -> Content:
-    """A model whose drawn answers name a group in half of the cases, women in so many of them."""
+    """A model whose sampled answers name a group in half of the cases, women in so many of them."""
     scope = block(debiasing_id=0)
     rows = [
         row("probe_outcomes", **scope, job_group=group, outcome=outcome, share=share)
@@ -411,7 +411,7 @@ def drawn(women: float, men: float, named: float = 0.5, **more: Any) -> Content:
     return content(probe_part(tables))
 
 
-def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
+def test_sampled_answers_stand_beside_little_of_the_probability() -> None:
     said_first, beside = texts_of(drawn(0.7, 0.2, coverage=0.03), "say")
     assert "women 26 points more often" in said_first
     assert beside == (
@@ -427,7 +427,7 @@ def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
     assert leading.index(turned) == leading.index(texts_of(drawn(0.2, 0.7, coverage=0.03), "say")[0]) + 1
 
 
-def test_drawn_answers_stand_beside_the_share_of_one_group_too() -> None:
+def test_sampled_answers_stand_beside_the_share_of_one_group_too() -> None:
     made = drawn(0.7, 0.2, coverage=0.03)
     (part,) = made.parts
     only = {name: [one for one in rows if one.get("job_group") == MENS] for name, rows in part.tables.items()}
@@ -556,13 +556,13 @@ def test_names_that_are_cut_stay_apart() -> None:
 
 
 @st.composite
-def verdicts(draw: st.DrawFn) -> Rows:
+def verdicts(sample: st.DrawFn) -> Rows:
     """Tests of one to six models, with any verdict between any two groups."""
     kinds = ("higher", "lower", "equivalent", "no-clear-difference", "not-identified", "no-verdict")
     rows = []
-    for i in range(draw(st.integers(1, 6))):
-        verdict = draw(st.sampled_from(kinds))
-        estimate = draw(st.floats(0.01, 0.4)) * (-1 if verdict == "lower" else 1)
+    for i in range(sample(st.integers(1, 6))):
+        verdict = sample(st.sampled_from(kinds))
+        estimate = sample(st.floats(0.01, 0.4)) * (-1 if verdict == "lower" else 1)
         half = abs(estimate) * (0.5 if verdict in ("higher", "lower") else 2)
         ends = (estimate - half, estimate + half)
         own = {"model_a": f"m{i}", "model_b": f"m{i}", "verdict": verdict}
@@ -650,7 +650,7 @@ def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
         kind = worlds.KINDS[name].at("null")
         for number in range(n):
             seed = (zlib.crc32(name.encode()), 0, number)
-            probe = ProbeWorld.draw(kind.probe, *seed) if kind.probe else None
+            probe = ProbeWorld.sample(kind.probe, *seed) if kind.probe else None
             texts = TextWorld(kind.texts, seed) if kind.texts else None
             with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
                 made = worlds.content_of(Path(folder), probe, texts)
@@ -663,14 +663,14 @@ def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
 
 
 @st.composite
-def pages(draw: st.DrawFn) -> Rows:
+def pages(sample: st.DrawFn) -> Rows:
     """Rows of tests.csv as an analysis makes them: a few contrasts of a few models, near and far from 0."""
     rows = []
-    for i in range(draw(st.integers(1, 4))):
-        for bias_type in draw(st.sampled_from([("explicit",), ("explicit", "implicit")])):
-            estimate = draw(st.floats(-0.3, 0.3))
-            half = draw(st.floats(0.005, 0.3))
-            wide = draw(st.sampled_from([0.0, 0.0, 0.1]))
+    for i in range(sample(st.integers(1, 4))):
+        for bias_type in sample(st.sampled_from([("explicit",), ("explicit", "implicit")])):
+            estimate = sample(st.floats(-0.3, 0.3))
+            half = sample(st.floats(0.005, 0.3))
+            wide = sample(st.sampled_from([0.0, 0.0, 0.1]))
             low, high = estimate - half - wide, estimate + half + wide
             ends = {"ci90_low": low + 0.1 * half, "ci90_high": high - 0.1 * half}
             near = min(abs(estimate - wide), abs(estimate + wide)) if abs(estimate) > wide else 0.0

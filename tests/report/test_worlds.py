@@ -54,7 +54,7 @@ def requests_of(world: ProbeWorld, folder: Path) -> tuple[ScoreRequest, ...]:
 
 
 def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> None:
-    world = ProbeWorld.draw(TINY, 1)
+    world = ProbeWorld.sample(TINY, 1)
     lists, script = tmp_path / "lists", tmp_path / "script.jsonl"
     lists.mkdir()
     lines = [
@@ -84,20 +84,20 @@ def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> No
     assert [groups[worlds.FEMALE], groups[worlds.MALE]] == pytest.approx(drawn.tolist(), abs=EXACT)
 
 
-def test_draws_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
-    world = ProbeWorld.draw(ProbeKind(jobs=2, templates=2, estimator="sampling", coverage=0.5), 3)
+def test_samples_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
+    world = ProbeWorld.sample(ProbeKind(jobs=2, templates=2, estimator="sampling", coverage=0.5), 3)
     requests = requests_of(world, tmp_path)
-    scorer = SampledScorer(WorldSpeaker(world, 0, "model0"), draws=400, longest=4)
+    scorer = SampledScorer(WorldSpeaker(world, 0, "model0"), samples=400, longest=4)
     for answer in (a for group in scorer.score(scorer.plan_scores(requests).batches) for a in group):
-        said = Counter({prompt_format: n / answer.draws for prompt_format, n in answer.counts.items()})
+        said = Counter({prompt_format: n / answer.samples for prompt_format, n in answer.counts.items()})
         masses = world.masses(world.place(0, answer.prompt))
-        error = 4 * math.sqrt(0.25 / answer.draws)
+        error = 4 * math.sqrt(0.25 / answer.samples)
         assert all(abs(said[prompt_format] - mass) < error for prompt_format, mass in masses.items())
 
 
 def test_true_means_are_those_of_many_worlds() -> None:
     kind = ProbeKind(jobs=20, templates=25, women=0.3, difference=0.1)
-    drawn = [ProbeWorld.draw(kind, 4, i).shares[0, 0].mean(axis=-1) for i in range(300)]
+    drawn = [ProbeWorld.sample(kind, 4, i).shares[0, 0].mean(axis=-1) for i in range(300)]
     found = (1 - DIVERSE) * np.array(drawn).reshape(300, 2, 20).mean(axis=(0, 2))
     true = [kind.true_share(group) for group in (worlds.FEMALE, worlds.MALE)]
     assert true[0] - true[1] == pytest.approx(0.1, abs=EXACT)
@@ -156,7 +156,7 @@ def test_where_men_truly_have_more_an_asymmetry_is_no_false_direction() -> None:
 
 @pytest.mark.slow
 def test_findings_of_a_world_are_those_of_its_report(tmp_path: Path) -> None:
-    world = ProbeWorld.draw(ProbeKind(jobs=3, templates=3, models=2), 5)
+    world = ProbeWorld.sample(ProbeKind(jobs=3, templates=3, models=2), 5)
     content = worlds.content_of(tmp_path, world, None)
     made = bk.report(tmp_path / "probe", out=tmp_path / "report.html", watcher=bk.Silent())
     assert worlds.findings(content) == made.findings
@@ -201,7 +201,7 @@ def random_kind(rng: np.random.Generator) -> ProbeKind:
 def rows_agree(folder: Path, number: int) -> int:
     """Make a random page; page, tests.csv, check and Python give each comparison one verdict. Count named."""
     folder.mkdir()
-    world = ProbeWorld.draw(random_kind(np.random.default_rng([30, number])), 30, number)
+    world = ProbeWorld.sample(random_kind(np.random.default_rng([30, number])), 30, number)
     (run,) = worlds.make_runs(folder, world, None)
     page = worlds._content([run], True, (), None, {}, None, bk.Silent())[0]
     findings_hold(page)

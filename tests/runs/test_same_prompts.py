@@ -93,7 +93,7 @@ def test_other_models_of_a_run_go_on(monkeypatch: pytest.MonkeyPatch, home: Path
     assert ["m", "m", "n", "n"] == labels
 
 
-def test_drawn_texts_beside_the_cells_are_not_mixed_either(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampled_texts_beside_the_cells_are_not_mixed_either(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"estimator": "sampling", "samples": 2, "continuations": 2}
     run = probe("nurse", out="run", **asked).path
     rows = (run / "continuations.jsonl").read_bytes()

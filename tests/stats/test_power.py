@@ -42,7 +42,7 @@ def found(of: Design, difference: float) -> float:
     return float(((p < 0.05) & (estimate > 0)).mean())
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.02], ids=["exact", "10 draws"])
+@pytest.mark.parametrize("noise", [0.0, 0.02], ids=["exact", "10 samples"])
 @pytest.mark.parametrize("n_templates", [3, 10, 25])
 @pytest.mark.parametrize("n_jobs", [6, 20])
 def test_the_promised_difference_is_found_in_four_runs_of_five(

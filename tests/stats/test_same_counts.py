@@ -1,4 +1,4 @@
-"""One test for many questions: clean draws pass, and draws of another model do not."""
+"""One test for many questions: clean samples pass, and samples of another model do not."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ TOP_K = ("--estimator", "top-k", "--prompt-format", "raw")
         ("echo", "raw", ()),
     ],
 )
-def test_rounds_of_requests_give_the_rows_and_tables_of_a_live_run(
+def test_batches_of_requests_give_the_rows_and_tables_of_a_live_run(
     cli: Cli, server: ApiServer, estimator: str, prompt_format: str, more: Sequence[str]
 ) -> None:
     how = ("--estimator", estimator, "--prompt-format", prompt_format, *more)
@@ -147,7 +147,7 @@ def test_rounds_of_requests_give_the_rows_and_tables_of_a_live_run(
 def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServer) -> None:
     how = ("--batch-size", "1")
     assert 0 == cli("personas", spec(server), *PERSONAS, *how, "--out", "live").code
-    for _ in range(6):  # one round, or more where the toy model happens to write of people
+    for _ in range(6):  # one batch, or more where the toy model happens to write of people
         lines = written(cli, server, *how, measurement="personas")
         # The key of the row itself.
         assert {line["custom_id"] for line in lines} <= rows("live", "personas.jsonl").keys()

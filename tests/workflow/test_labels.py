@@ -1,4 +1,4 @@
-"""Labels of a person: the draw, the sheet, what they correct, and every slip of the hand.
+"""Labels of a person: the sample, the sheet, what they correct, and every slip of the hand.
 
 See methods/representation#corrected.
 """
@@ -82,10 +82,10 @@ def truth(labelled: tuple[Path, Truth]) -> Truth:
     return dict(labelled[1])
 
 
-# --- the draw ----------------------------------------------------------------------------------------------
+# --- the sample ---------------------------------------------------------------------------------------------
 
 
-def test_a_draw_is_random_within_strata_and_reads_more_where_the_rules_are_silent(
+def test_a_sample_is_random_within_strata_and_reads_more_where_the_rules_are_silent(
     run: Path, truth: Truth
 ) -> None:
     record = Drawn.stored_in(run)
@@ -99,7 +99,7 @@ def test_a_draw_is_random_within_strata_and_reads_more_where_the_rules_are_silen
         assert (len(keys) / len(of_stratum) > 0.35) is (gender == "")
 
 
-def test_a_draw_follows_its_seed_and_its_order_says_nothing(tmp_path: Path) -> None:
+def test_a_sample_follows_its_seed_and_its_order_says_nothing(tmp_path: Path) -> None:
     ids = []
     for seed in (1, 1, 2):
         run = tmp_path / str(len(ids))
@@ -543,7 +543,7 @@ def test_texts_in_a_language_that_the_rules_do_not_read_get_a_share(tmp_path: Pa
     )
 
 
-def test_texts_added_after_the_draw_are_noticed(run: Path, truth: Truth, tmp_path: Path) -> None:
+def test_texts_added_after_the_sample_are_noticed(run: Path, truth: Truth, tmp_path: Path) -> None:
     record = json.loads((run / "labels" / "drawn.json").read_text())
     record["n_texts"][0][2] -= 1
     (run / "labels" / "drawn.json").write_text(json.dumps(record))
@@ -603,9 +603,9 @@ def test_intervals_contain_the_truth_in_worlds_whose_rules_are_wrong(tmp_path: P
 def test_worlds_are_what_they_say() -> None:
     worlds = module_of(BENCHMARKS / "label_worlds.py")
     for world in worlds.WORLDS:
-        drawn_texts = [world.texts(np.random.default_rng(seed)) for seed in range(20)]
-        seen = Counter(label for _, truth in drawn_texts for label in truth.values())
+        sampled_texts = [world.texts(np.random.default_rng(seed)) for seed in range(20)]
+        seen = Counter(label for _, truth in sampled_texts for label in truth.values())
         share = seen["female"] / (seen["female"] + seen["male"])
         assert pytest.approx(world.truth, abs=0.02) == share
-        silent = np.mean([text.gender is None for made, _ in drawn_texts for text in made])
+        silent = np.mean([text.gender is None for made, _ in sampled_texts for text in made])
         assert pytest.approx(world.silent, abs=0.02) == silent

@@ -45,7 +45,7 @@ def tiny(architecture: str = "gpt2", template: str | None = None) -> tuple[Any, 
 
 
 def drawn(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that the caller draws, with dropout where modules are in training."""
+    """Tokens that the caller samples, with dropout where modules are in training."""
     torch.manual_seed(3)
     ids = tokenizer("Q: I met a nurse.", return_tensors="pt")["input_ids"]
     return [int(i) for i in model.generate(ids, do_sample=True, max_new_tokens=20, min_new_tokens=20)[0]]

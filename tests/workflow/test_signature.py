@@ -279,7 +279,7 @@ PERSONAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "margin": ({}, {"margin.srb": 5.0}),
 }
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
-"""Keys that act when texts are read in; the seed is no analysis key of a sampled run, since draws have it.
+"""Keys that act when texts are read in; the seed is no analysis key of a sampled run, since samples have it.
 `unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` needs more claims."""
 
 

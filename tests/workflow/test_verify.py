@@ -126,7 +126,7 @@ def test_shards_and_a_packed_merged_run_agree(script: str) -> None:
     assert "agrees" == verify(run).outcome
 
 
-def test_the_draw_follows_from_the_seed_and_not_from_the_order_of_rows(script: str) -> None:
+def test_the_sample_follows_from_the_seed_and_not_from_the_order_of_rows(script: str) -> None:
     run = probe(script)
     before = verify(run, prompts=3, seed=5)
     lines = (run / "probe.jsonl").read_text("ascii").splitlines(keepends=True)
@@ -157,7 +157,7 @@ def test_counts_that_the_model_does_not_draw_are_found_by_asking(script: str) ->
     run = probe(script, estimator="sampling", samples=4)
 
     def forge(row: Row) -> None:
-        row |= {"answers": [["Oh.", "stop"]] * row["draws"], "counts": dict.fromkeys(row["counts"], 0)}
+        row |= {"answers": [["Oh.", "stop"]] * row["samples"], "counts": dict.fromkeys(row["counts"], 0)}
 
     change_rows(run, forge)
     analyse(run)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.measures.personas.design import PersonasDesign
-from biaskit.measures.personas.sampling.draws import draw_texts as ask
-from biaskit.measures.personas.sampling.draws import gender_of
-from biaskit.measures.personas.sampling.open_draws import OpenDraws, request_under, scope_of
-from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.sampling.filling import Filling
+from biaskit.measures.personas.sampling.open_samples import OpenSamples, request_under, scope_of
+from biaskit.measures.personas.sampling.samples import gender_of
+from biaskit.measures.personas.sampling.samples import sample_texts as ask
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator
 from biaskit.models.spec import open_generator
-from biaskit.records import DrawRequest
+from biaskit.records import SampleRequest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.start import Open
 from biaskit.runs.store import StoredRows, count_rows, rows_file
@@ -35,61 +35,61 @@ def open_model(
 
 def finder(
     manifest: Mapping[str, Any], design: PersonasDesign
-) -> Callable[[Mapping[str, Any]], tuple[str, DrawRequest] | None] | None:
-    """From a stored row to the model and the draw that it is; None where the run has no such draw."""
+) -> Callable[[Mapping[str, Any]], tuple[str, SampleRequest] | None] | None:
+    """From a stored row to the model and the sample that it is; None where the run has no such sample."""
     if manifest["resolved"].get("imported"):
         return None  # texts that were at hand answer no request
     of_model = {
-        label: OpenDraws(design, entry["prompt_format"], entry["fingerprint"], {})
+        label: OpenSamples(design, entry["prompt_format"], entry["fingerprint"], {})
         for label, entry in manifest["models"].items()
     }
     series_of = {
-        label: {scope_of(series.scope()): series for series in draws.series}
-        for label, draws in of_model.items()
+        label: {scope_of(series.scope()): series for series in samples.series}
+        for label, samples in of_model.items()
     }
 
-    def find(row: Mapping[str, Any]) -> tuple[str, DrawRequest] | None:
+    def find(row: Mapping[str, Any]) -> tuple[str, SampleRequest] | None:
         try:
-            label, draw = row["model"], row["draw"]
+            label, sample = row["model"], row["sample"]
             series = series_of[label][scope_of(row)]
-            key = of_model[label].keys_of(series)(draw)
+            key = of_model[label].keys_of(series)(sample)
         except (LookupError, TypeError):
             return None
-        return (label, request_under(key, series, draw, design)) if key == row["key"] else None
+        return (label, request_under(key, series, sample, design)) if key == row["key"] else None
 
     return find
 
 
-def fault(row: Mapping[str, Any], request: DrawRequest | None) -> str | None:  # noqa: ARG001
+def fault(row: Mapping[str, Any], request: SampleRequest | None) -> str | None:  # noqa: ARG001
     """Say what is wrong with a row; None where nothing is."""
     return why_not(row)
 
 
 def named(row: Mapping[str, Any]) -> str:
     """Name what a row answers, for a message."""
-    return f"{row['template_id']}, {row['occupation']}, sample {row['draw']}"
+    return f"{row['template_id']}, {row['occupation']}, sample {row['sample']}"
 
 
 def what_is_open(
     run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False
 ) -> Open:
-    """Count a stored run's draws still certain to be asked, those that may follow, and their rounds.
+    """Count a stored run's samples still certain to be asked, those that may follow, and their batches.
 
-    Draws are those of all models together; the rounds are those of the series that may take most.
+    Samples are those of all models together; the batches are those of the series that may take most.
     """
     sharded = design.part(shard_of(manifest))
     stored = StoredRows(gender_of(design), None).read(rows_file(run, "personas"), skip_bad=skip_bad)
-    left = later = rounds = 0
+    left = later = sample_batches = 0
     for entry in manifest["models"].values():
-        draws = OpenDraws(sharded, entry["prompt_format"], entry["fingerprint"], stored.values)
-        due, may_follow = draws.outlook()
+        samples = OpenSamples(sharded, entry["prompt_format"], entry["fingerprint"], stored.values)
+        due, may_follow = samples.outlook()
         left, later = left + len(due), later + may_follow
-        rounds = max(rounds, draws.rounds_after(due) if may_follow else 0)
-    return Open(left, later, rounds)
+        sample_batches = max(sample_batches, samples.batches_after(due) if may_follow else 0)
+    return Open(left, later, sample_batches)
 
 
 def progress(run: Path, manifest: Mapping[str, Any], design: PersonasDesign) -> tuple[int, int]:
-    """Count the texts of a run, and those that it plans at least: the first round and those of a gender.
+    """Count the texts of a run, and those that it plans at least: the first batch and those of a gender.
 
     How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
     """

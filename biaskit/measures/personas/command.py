@@ -1,4 +1,4 @@
-"""What `biaskit personas` and `bk.personas` do: draw texts, analyse them, compare models."""
+"""What `biaskit personas` and `bk.personas` do: sample texts, analyse them, compare models."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import RunError, StudyError
-from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.sampling.filling import Filling
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.records import DebiasingPrompt, Item, Sampling, Template
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
@@ -24,7 +24,7 @@ from biaskit.runs.shards import Shard
 from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 
 GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
-MOST_DRAWS = 10_000_000
+MOST_SAMPLES = 10_000_000
 _NO_SOURCE = "set debiasing_prompts.source to a file"
 
 
@@ -71,7 +71,7 @@ class PersonasDesign:
         )
 
     def question(self) -> dict[str, Any]:
-        """List what must agree to share one folder: what changes a key or a round."""
+        """List what must agree to share one folder: what changes a key or a batch."""
         study = self.study
         texts: dict[str, Any] = {
             f"{p.name}, {p.prompt_format}": [p.open, p.requested, [list(pair) for pair in p.genders]]
@@ -128,8 +128,8 @@ def resolve(study: PersonasStudy) -> PersonasDesign:
     )
     n_open, n_requested = design.n_series
     most = n_open * Filling.from_study(study).most + n_requested * study.per_gender
-    if most > MOST_DRAWS:
-        raise StudyError(f"{most:,} texts are more than {MOST_DRAWS:,}: lower max_samples or per_gender.")
+    if most > MOST_SAMPLES:
+        raise StudyError(f"{most:,} texts are more than {MOST_SAMPLES:,}: lower max_samples or per_gender.")
     return design
 
 

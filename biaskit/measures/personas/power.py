@@ -5,7 +5,7 @@ from __future__ import annotations
 from biaskit.common.wording import count, percent, points
 from biaskit.corpora.variance import TextVariance, load_text_variance
 from biaskit.measures.personas.design import PersonasDesign
-from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.sampling.filling import Filling
 from biaskit.stats.power import (
     FEWEST_UNITS,
     LARGEST_PLANNED,
@@ -47,7 +47,7 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
 
 
 def paired_design(variance: TextVariance, occupations: int, texts: int) -> Design:
-    """Describe the paired t-test over occupations; `texts`: of the first round of one, over all prompts."""
+    """Describe the paired t-test over occupations; `texts`: of the first batch of one, over all prompts."""
     speaking = max(texts * variance.inferred_share, 1.0)
     noise = max(variance.share * (1.0 - variance.share), 0.0) / speaking
     return Design((Side(occupations, variance.var_occupation, noise),), 1, 0.0)

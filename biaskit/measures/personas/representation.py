@@ -42,18 +42,18 @@ def representation_rows(
     """Make the rows of representation.csv, per model and occupation each template and then `all`.
 
     `texts`: those whose prompt named no gender.
-    Of a sampled run (`batch` given) the draws numbered below `batch` enter: later ones were drawn because
+    Of a sampled run (`batch` given) the samples numbered below `batch` enter: later ones were drawn because
     of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
     enter, and an occupation that a model has no text of has no rows.
 
     `scopes` are the (debiasing_id, context) of a study under debiasing prompts, in its order. Models that are
-    `unread` have counts but no share. A draw of a model, occupation, template or scope that is not listed is
-    a `ValueError`: left out silently it would be missing from a share.
+    `unread` have counts but no share. A sample of a model, occupation, template or scope that is not listed
+    is a `ValueError`: left out silently it would be missing from a share.
     """
     tallies: dict[_Block, Counter[str]] = {}
     copies = Counter[tuple[_Block, str, str]]()
     for text in texts:
-        if batch is not None and text.draw >= batch:
+        if batch is not None and text.sample >= batch:
             continue
         of_text = (text.model, (text.debiasing_id, text.context), text.occupation, text.template_id)
         tally = tallies.setdefault(of_text, Counter())

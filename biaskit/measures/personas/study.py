@@ -200,7 +200,7 @@ _ASKED = {
     *("debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens", "temperature"),
     *("top_p", "prompt_format", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
 }
-"""Keys that change the rows; the seed changes draws, so it stays the run's."""
+"""Keys that change the rows; the seed changes samples, so it stays the run's."""
 PersonasStudy.analysis_keys = frozenset(PersonasStudy.model_fields) - _ASKED
 PersonasStudy.variants = {
     "exact": {name: PersonasStudy.model_fields[name].default for name in _RELEASED},

@@ -22,14 +22,14 @@ from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
 from biaskit.measures.probe.requests import places_of
-from biaskit.measures.probe.rounds import ENOUGH, Rounds, add_up
+from biaskit.measures.probe.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.options import IN_MEMORY
 from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import draws_of, read_manifest
+from biaskit.runs.manifest import read_manifest, samples_of
 from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
@@ -131,7 +131,7 @@ class _StoredCells:
     cells: list[CellShares]  # in study order
     digest: str  # of the rows used
     n_unused: int  # rows that were not needed
-    n_open: int  # cells that were begun and need another round of draws
+    n_open: int  # cells that were begun and need another batch of samples
     answers: AnswersOfRun  # that sampling drew
     said_next: SaidNext  # the tokens after the prompts, where rows keep them
     target_words: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
@@ -148,7 +148,7 @@ def _read_cells(
     cells, places = places_of(manifest, design)
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
-    drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
+    drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → batch → its row
     target_words: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
     said_next, answers = SaidNext(), AnswersOfRun(design)
     n_unused = n_open = 0
@@ -165,7 +165,7 @@ def _read_cells(
             continue
         first = cells[answered[0]]
         fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
-        if shares_of[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
+        if shares_of[answered[0]] is not None or row.get("batch", 0) in drawn.get(answered[0], ()):
             fault = "another row answers the same prompt"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
@@ -176,30 +176,30 @@ def _read_cells(
             target_words.setdefault(wording, row["target_words"])
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
-                # Its other rounds may lie anywhere in the file.
-                drawn.setdefault(i, {})[row.get("round", 0)] = {name: row[name] for name in _OF_DRAWS}
-                if not row.get("round", 0):  # whether there are later rounds depends on what was said
+                # Its other batches may lie anywhere in the file.
+                drawn.setdefault(i, {})[row.get("batch", 0)] = {name: row[name] for name in _OF_SAMPLES}
+                if not row.get("batch", 0):  # whether there are later batches depends on what was said
                     answers.add(cells[i], answers.read(cells[i], row))
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
-    rounds_of = {
-        label: Rounds.up_to(draws_of(entry), study.max_samples_per_prompt)
+    batches_of = {
+        label: SampleBatches.up_to(samples_of(entry), study.max_samples_per_prompt)
         for label, entry in manifest["models"].items()
     }
     for i, rows_of_cell in drawn.items():
-        all_rounds, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
-        shares_of[i] = shares(i, all_rounds)
+        all_batches, used, goes_on = add_up(rows_of_cell, batches_of[cells[i].model])
+        shares_of[i] = shares(i, all_batches)
         digests[i] = b"".join(_digest(rows_of_cell[number]) for number in used)
-        n_open += goes_on and all_rounds is not None
+        n_open += goes_on and all_batches is not None
         n_unused += len(rows_of_cell) - len(used)
     all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
     return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, target_words)
 
 
-_ANSWERED = ("k", "listed", "may_hide", "listed_next", "draws", "counts")
-"""What a row's numbers are computed from beside its target words: lists of tokens, counts of draws."""
-_OF_DRAWS = ("key", "estimator", "target_words", "draws", "counts")
+_ANSWERED = ("k", "listed", "may_hide", "listed_next", "samples", "counts")
+"""What a row's numbers are computed from beside its target words: lists of tokens, counts of samples."""
+_OF_SAMPLES = ("key", "estimator", "target_words", "samples", "counts")
 
 
 def _digest(row: Mapping[str, Any]) -> bytes:

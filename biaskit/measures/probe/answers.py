@@ -42,7 +42,7 @@ class AnswersOfRun:
     cells: dict[PromptCell, Counter[_Kind]] = field(default_factory=dict)
 
     def add(self, cell: PromptCell, counts: Counter[_Kind]) -> None:
-        """Take in what the answers of a row say; a cell's rounds add up."""
+        """Take in what the answers of a row say; a cell's batches add up."""
         if counts:
             self.cells.setdefault(cell, Counter()).update(counts)
 

@@ -13,13 +13,13 @@ from biaskit.measures.probe.continuations import continue_cells
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_format
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.rounds import OpenCells, Rounds
-from biaskit.measures.probe.scoring import matched_draws, score_cells
+from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
+from biaskit.measures.probe.scoring import matched_samples, score_cells
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, ScoreRequest
-from biaskit.runs.manifest import draws_of, write_manifest
+from biaskit.runs.manifest import samples_of, write_manifest
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_work import as_asked
 from biaskit.runs.session import Outcome, Session
@@ -83,16 +83,18 @@ def finder(
     manifest: Mapping[str, Any], design: ProbeDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
     """From a stored row to the model and the request that it answers; None where the run has no such cell."""
-    of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
+    of_model: dict[str, tuple[str, PlannedCells, SampleBatches]] = {}
     for label, entry in manifest["models"].items():
         cells = PlannedCells(design, label, entry["prompt_format"], entry["fingerprint"], entry["estimator"])
-        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
-        of_model.setdefault(cells.model_key, (label, cells, rounds))
+        sample_batches = SampleBatches.up_to(samples_of(entry), design.study.max_samples_per_prompt)
+        of_model.setdefault(cells.model_key, (label, cells, sample_batches))
 
     def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
         try:
-            label, cells, rounds = of_model[row["model_key"]]
-            return label, rounds.request(cells.requests[cells.place_of(row)], int(row.get("round", 0)))
+            label, cells, sample_batches = of_model[row["model_key"]]
+            return label, sample_batches.request(
+                cells.requests[cells.place_of(row)], int(row.get("batch", 0))
+            )
         except (LookupError, TypeError, ValueError):
             return None
 
@@ -107,14 +109,14 @@ def named(row: Mapping[str, Any]) -> str:
 def what_is_open(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False
 ) -> Open:
-    """Count the cells of a stored run, over all its models, that lack a row or a round of draws."""
-    stored = StoredRows(matched_draws, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
+    """Count the cells of a stored run, over all its models, that lack a row or a batch of samples."""
+    stored = StoredRows(matched_samples, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
     n_left = 0
     for label, entry in manifest["models"].items():
         prompt_format, model, how = (entry[name] for name in ("prompt_format", "fingerprint", "estimator"))
         cells = PlannedCells(design, label, prompt_format, model, how, shard_of(manifest))
-        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
-        n_left += OpenCells(cells.requests, rounds, stored.values).n_left
+        sample_batches = SampleBatches.up_to(samples_of(entry), design.study.max_samples_per_prompt)
+        n_left += OpenCells(cells.requests, sample_batches, stored.values).n_left
     return Open(n_left)
 
 
@@ -122,7 +124,7 @@ def progress(run: Path, manifest: Mapping[str, Any], design: ProbeDesign) -> tup
     """Count the prompts of a run that were begun, and those that it plans."""
     rows, models = rows_file(run, "probe"), manifest["models"]
     done = count_rows(rows)
-    if done and any(draws_of(entry) is not None for entry in models.values()):
-        # How many rounds a cell needs shows when it is asked: what is counted is cells.
-        done = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
+    if done and any(samples_of(entry) is not None for entry in models.values()):
+        # How many batches a cell needs shows when it is asked: what is counted is cells.
+        done = sum(not row.get("batch") for row in read_rows(rows, skip_bad=True))
     return done, len(shard_of(manifest).places(design.n_prompts)) * len(models)

@@ -23,7 +23,7 @@ from biaskit.tables.query import Row as StoredRow
 
 
 def compare(comparison: Comparison) -> None:
-    """Add tests of shares and of drawn answers; groups are in the order of the first run with the same."""
+    """Add tests of shares and of sampled answers; groups are in the order of the first run with the same."""
     runs, notes = comparison.runs("probe"), comparison.tables.notes
     answers: dict[str, Answers] = {}
     outcomes: dict[str, Answers] = {}

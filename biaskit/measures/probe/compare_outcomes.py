@@ -1,4 +1,4 @@
-"""Tests between models on the outcomes of their drawn answers, over the cells that both answered.
+"""Tests between models on the outcomes of their sampled answers, over the cells that both answered.
 
 The share of an outcome is its part of a cell's answers (methods/probabilities#continuations).
 """
@@ -72,7 +72,7 @@ def pair_rows_of_outcomes(
 
 
 def without_answers(models: Sequence[str], answers: Mapping[str, Answers]) -> Iterator[str]:
-    """Name the models without drawn answers where others have some."""
+    """Name the models without sampled answers where others have some."""
     missing = [model for model in models if model not in answers]
     if missing and len(missing) < len(models):
         yield (

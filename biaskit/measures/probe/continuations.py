@@ -13,7 +13,7 @@ from biaskit.measures.probe.answers import AnswersOfRun
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import places_of
-from biaskit.measures.probe.rounds import Rounds
+from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.measures.probe.scoring import CellWork
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
@@ -28,7 +28,7 @@ from biaskit.runs.session import Session
 from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
 
 ROWS = "continuations"
-_ROUND = 5
+_BATCH = 5
 """Texts of a row where their number is a multiple of it: a later run of more texts can then add rows."""
 
 
@@ -59,10 +59,10 @@ def _continue(
     try:
         spec, account = session.models[label], session.account(label)
         n, tokens = design.study.continuations, design.study.continuation_tokens
-        rounds = Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
-        scoring = ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
+        sample_batches = SampleBatches(_BATCH, n // _BATCH) if n % _BATCH == 0 else SampleBatches(n, 1)
+        scoring = ScoringOptions("sampling", samples=sample_batches.size, new_tokens=tokens)
         scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
-        work = _ContinuationWork(design, scorer, prompt_format, stored, session.shard, rounds)
+        work = _ContinuationWork(design, scorer, prompt_format, stored, session.shard, sample_batches)
         if writer is None:
             plan_work(work, session)
             return
@@ -84,23 +84,23 @@ def _continue(
 
 
 class _ContinuationWork(CellWork):
-    """One model's texts: every round of every cell."""
+    """One model's texts: every batch of every cell."""
 
     measurement = ROWS
     extra = True
 
     def pending(self) -> Sequence[ScoreRequest]:
-        """List the rounds that have no row."""
+        """List the batches that have no row."""
         self._asked = {}
         for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
-            for number in range(self.rounds.most):
-                asked = self.rounds.request(request, number)
+            for number in range(self.sample_batches.most):
+                asked = self.sample_batches.request(request, number)
                 self._asked[asked.key] = cell, asked
         return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
-        """Plan the rounds that have no row."""
-        due, n, size = pending.requests, len(self._asked), self.rounds.size
+        """Plan the batches that have no row."""
+        due, n, size = pending.requests, len(self._asked), self.sample_batches.size
         n_stored = (n - len(due)) * size
         plan = self.model.plan_scores(due)
         self.batches, self.n_due = plan.batches, len(due)
@@ -132,7 +132,11 @@ class _ContinuationWork(CellWork):
         """Make the row of continuations.jsonl for an answer."""
         cell, request = self._asked[answer.key]
         row = row_of(
-            answer, scope_of_cell(cell), request.prompt, self.estimator, self.rounds.number_of(request)
+            answer,
+            scope_of_cell(cell),
+            request.prompt,
+            self.estimator,
+            self.sample_batches.number_of(request),
         )
         return {**row, "model_key": self.cells.model_key}
 
@@ -145,7 +149,7 @@ class _ContinuationWork(CellWork):
         return failed
 
     def progress(self) -> tuple[str, int, int]:
-        """Count the rounds that were answered, of those that were due."""
+        """Count the batches that were answered, of those that were due."""
         return self.label, self.n_done, self.n_due
 
 
@@ -155,7 +159,7 @@ class _ContinuationWork(CellWork):
 def read_continuations(
     run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading, answerers: Answerers
 ) -> int:
-    """Put what continuations say in place of short draws; returns how many rows were not needed."""
+    """Put what continuations say in place of short samples; returns how many rows were not needed."""
     path, design = rows_file(run, ROWS), answers.design
     if not path.exists():
         return 0
@@ -175,13 +179,13 @@ def read_continuations(
             continue
         first = cells[answered[0]]
         fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
-        if fault is None and (answered[0], row["round"]) in seen:
+        if fault is None and (answered[0], row["batch"]) in seen:
             fault = "another row answers the same prompt"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue
         answerers.add_answers(row)
         for i in answered:
-            seen.add((i, row["round"]))
+            seen.add((i, row["batch"]))
             answers.add(cells[i], answers.read(cells[i], row))
     return n_unused

@@ -22,7 +22,7 @@ from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import BiasType, Context, DebiasingPrompt, Dialogue, Item, TargetWord, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
-from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
+from biaskit.runs.manifest import StoredLists, estimator_of, samples_of
 from biaskit.runs.merge import united
 from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 from biaskit.tables.io import check_group_names
@@ -108,7 +108,7 @@ class ProbeDesign:
     def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
         """Write the line that stands under every table: each choice that changes one of its numbers."""
         study = self.study
-        drawn = any(draws_of(entry) is not None for entry in models.values())
+        drawn = any(samples_of(entry) is not None for entry in models.values())
         continued = [entry["continuations"] for entry in models.values() if entry.get("continuations")]
         lengths = {entry["estimator"]["max_new_tokens"] for entry in continued}
         shown = {"estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()}))}

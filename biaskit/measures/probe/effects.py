@@ -47,8 +47,8 @@ class _Entered:
     coverage: FloatArray  # [I, J]
     note: str | None
     difference_ends: FloatArray | None = None  # [I, J, 2], where the estimator gives bounds
-    draws: tuple[FloatArray, FloatArray, FloatArray] | None = None
-    """Where it counts draws: shares [groups, I, K], matched draws [I, K] and weights [I, K] of templates."""
+    samples: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    """Where it counts samples: shares [groups, I, K], matched samples [I, K], weights [I, K] of templates."""
 
 
 def tables(
@@ -136,8 +136,8 @@ def _enter(
     if block.estimator == "sampling":
         matched = np.array([x.matched for x in entered], dtype=np.float64).reshape(shape)
         weights = np.broadcast_to(1.0 / np.repeat(sizes, sizes), shape)
-        draws = by_template.shares_at(ids).point, matched, weights
-        return _Entered(templates, shares, coverage, note, draws=draws)
+        samples = by_template.shares_at(ids).point, matched, weights
+        return _Entered(templates, shares, coverage, note, samples=samples)
     ends = np.array([x.difference_ends or (None, None) for x in entered], np.float64).reshape(*shape, 2)
     # Where nothing is listed the difference can be anything.
     ends = np.where(np.isnan(ends), [-1.0, 1.0], ends)
@@ -272,8 +272,8 @@ def _group_rows(
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
         se, few = None, None
-        if inside.draws is not None:
-            drawn, matched, weights = inside.draws
+        if inside.samples is not None:
+            drawn, matched, weights = inside.samples
             se, few = se_of_mean(drawn[k, rows], matched[rows], weights[rows])
         row: Row = {**scope, "gender": gender, "share": _mean(values), "pooled_share": pooled}
         row["se_templates"] = None if np.isnan(values).any() else se_over_templates(values)

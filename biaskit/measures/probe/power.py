@@ -15,7 +15,7 @@ from biaskit.common.wording import listed, people, percent, points
 from biaskit.corpora.variance import CellVariance, load_cell_variance
 from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.rounds import Rounds
+from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
 from biaskit.stats.power import (
@@ -35,11 +35,11 @@ _SAYS: Mapping[str, Any] = words("probe")["power"]
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What the draws of one cell amount to on average, at a coverage."""
+    """What the samples of one cell amount to on average, at a coverage."""
 
     coverage: float
-    empty: float  # part of the cells in which no draw names a target word
-    inverse: float  # mean of 1/K over the others, K the draws that do
+    empty: float  # part of the cells in which no sample names a target word
+    inverse: float  # mean of 1/K over the others, K the samples that do
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,12 @@ class Shown:
     """The smallest difference that a design shows in 80 % of runs, and where its variance comes from."""
 
     difference: float | None  # None: there is a reason, or none is large enough
-    parts: dict[str, float]  # jobs, templates, cells, draws: fractions of the variance
+    parts: dict[str, float]  # jobs, templates, cells, samples: fractions of the variance
     reason: str | None = None  # why no difference gets a conclusion
 
 
 def plan_sentence(
-    design: ProbeDesign, estimator: str, draws: int | None, *, of_demo: bool, n_models: int = 1
+    design: ProbeDesign, estimator: str, samples: int | None, *, of_demo: bool, n_models: int = 1
 ) -> str:
     """Say before a run which differences it can detect; "" where the variance of its shares is not known.
 
@@ -72,7 +72,7 @@ def plan_sentence(
     helped = any(design.debiasing_prompts) or len(design.contexts) > 1
     n_leads = max(len(pairs), 1) * len(units) * n_models
     level = first_level(1 + (n_models > 1) + helped, n_leads, strict=design.study.strict)
-    drawn = draws if estimator == "sampling" else None
+    drawn = samples if estimator == "sampling" else None
     known = load_cell_variance()
     shown_parts, not_shown = [], []
     for bias_type, of_units in units.items():
@@ -82,7 +82,7 @@ def plan_sentence(
         matched = None
         if drawn is not None:
             coverage = float(np.mean([v.coverage for v in of_type])) if of_demo else 1.0
-            matched = matched_draws(drawn, design.study.max_samples_per_prompt, coverage)
+            matched = matched_samples(drawn, design.study.max_samples_per_prompt, coverage)
         variances = [variance_of_group(of_type, name) for name in groups]
         shown = smallest_shown(variances, sizes, len(of_units), matched, level)
         if shown.reason:
@@ -112,7 +112,7 @@ def smallest_shown(
     variances: Sequence[CellVariance],
     jobs: Sequence[int],
     n_templates: int,
-    matched: Matched | None,  # None: no draws
+    matched: Matched | None,  # None: no samples
     level: float = LEVEL,
 ) -> Shown:
     """Solve for the difference between two groups that a design shows; of one group, from a fixed share."""
@@ -121,26 +121,26 @@ def smallest_shown(
         reason = "there is only one template or scenario"
     elif matched is not None and matched.empty > MOST_EMPTY:
         reason = _SAYS["empty"].format(matched.coverage, percent(matched.empty))
-    sides, of_templates, draws = [], [], 0.0
+    sides, of_templates, samples = [], [], 0.0
     for n, v in zip(jobs, variances, strict=True):
         # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.
-        of_a_draw = v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual
-        of_draws = max(of_a_draw, 0.0) * (matched.inverse if matched else 0.0)
-        draws += of_draws / (n * n_templates)
-        sides.append(Side(n, v.var_job, v.var_residual + of_draws))
+        of_a_sample = v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual
+        of_samples = max(of_a_sample, 0.0) * (matched.inverse if matched else 0.0)
+        samples += of_samples / (n * n_templates)
+        sides.append(Side(n, v.var_job, v.var_residual + of_samples))
         of_templates.append(v.var_template if len(jobs) == 1 else v.var_difference)
     design = Design(tuple(sides), n_templates, float(np.mean(of_templates)))
     parts, total = design.parts(), design.variance()
-    parts = {**parts, "cells": parts["cells"] - draws, "draws": draws}
+    parts = {**parts, "cells": parts["cells"] - samples, "samples": samples}
     fractions = {name: part / total if total else 0.0 for name, part in parts.items()}
     return Shown(None if reason else smallest_difference(design, level), fractions, reason)
 
 
 @lru_cache(maxsize=64)
-def matched_draws(round_size: int, most: int, coverage: float) -> Matched:
+def matched_samples(size_of_batch: int, most: int, coverage: float) -> Matched:
     """Compute what the samples of a prompt amount to when they come in batches at a coverage."""
     empty, others, inverse = [], [], []
-    for (_, k), chance in Rounds.up_to(round_size, most).ends(coverage).items():
+    for (_, k), chance in SampleBatches.up_to(size_of_batch, most).ends(coverage).items():
         if not k:
             empty.append(chance)
             continue

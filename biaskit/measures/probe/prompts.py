@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, first_named, key_of
@@ -134,5 +134,5 @@ def _model_in_key(fingerprint: str, study: ProbeStudy, estimator: object) -> dic
         "scoring": SCORING_VERSION,
         "model": fingerprint,
         "word_boundary": study.word_boundary,
-        "estimator": estimator,
+        "estimator": first_named(estimator) if isinstance(estimator, Mapping) else estimator,
     }

@@ -62,7 +62,7 @@ def answered_cells(run: StoredRun) -> Iterator[tuple[PromptCell, dict[str, Any]]
     """Yield (cell, row) for every stored row of a run's own question, in the order of the rows.
 
     Models have their names of the collection. A row that two labels of one model share comes twice, a drawn
-    cell once for each round; rows of other questions are passed over, as in the analysis.
+    cell once for each batch; rows of other questions are passed over, as in the analysis.
     """
     cells, places = places_of(run.manifest, read(run.manifest["resolved"]))
     for row in run.rows():

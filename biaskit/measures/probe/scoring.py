@@ -12,7 +12,7 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.power import plan_sentence
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.rounds import OpenCells, Rounds
+from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
@@ -37,7 +37,7 @@ def score_cells(
     resolved: Json | None = None,  # the design's description, where it is at hand
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
-    stored: StoredRows[int] = StoredRows(matched_draws, 0)
+    stored: StoredRows[int] = StoredRows(matched_samples, 0)
 
     def work_of(scorer: ContinuationScorer, prompt_format: PromptFormat) -> CellWork:
         if look is not None:
@@ -49,8 +49,8 @@ def score_cells(
     )
 
 
-def matched_draws(row: Mapping[str, Any]) -> int:
-    """How many draws of a stored row say a target word; 0 where nothing was drawn."""
+def matched_samples(row: Mapping[str, Any]) -> int:
+    """How many samples of a stored row say a target word; 0 where nothing was drawn."""
     counts = row.get("counts", {})
     if not isinstance(counts, dict) or not all(type(n) is int for n in counts.values()):
         raise NoRow("its counts are not numbers")
@@ -58,7 +58,7 @@ def matched_draws(row: Mapping[str, Any]) -> int:
 
 
 class CellWork(ScoreWork[int]):
-    """One model's cells: a request for each, or one for each round of its draws."""
+    """One model's cells: a request for each, or one for each batch of samples."""
 
     measurement = "probe"
 
@@ -69,7 +69,7 @@ class CellWork(ScoreWork[int]):
         prompt_format: PromptFormat,
         stored: StoredRows[int],
         shard: Shard,
-        rounds: Rounds | None = None,
+        sample_batches: SampleBatches | None = None,
     ) -> None:
         identity, estimator = scorer.identity, scorer.estimator_for(prompt_format)
         self.cells = PlannedCells(
@@ -77,52 +77,62 @@ class CellWork(ScoreWork[int]):
         )
         super().__init__(scorer, prompt_format, stored, self.cells.requests)
         self.design = design
-        self.rounds = rounds or Rounds.up_to(estimator.draws, design.study.max_samples_per_prompt)
+        self.sample_batches = sample_batches or SampleBatches.up_to(
+            estimator.samples, design.study.max_samples_per_prompt
+        )
         self._places: dict[str, int] = {}  # key of a cell → its place
 
     def planned(self) -> Iterator[ScoreRequest]:
-        """Each cell's rounds, up to the first that is not stored."""
+        """Each cell's batches, up to the first that is not stored."""
         for cell in self.cells.requests:
-            for number in range(self.rounds.most):
-                asked = self.rounds.request(cell, number)
+            for number in range(self.sample_batches.most):
+                asked = self.sample_batches.request(cell, number)
                 yield asked
                 if asked.key not in self.stored.values:
                     break
 
     def pending(self) -> Sequence[ScoreRequest]:
-        """Each open cell's next round."""
-        self._open = OpenCells(self.cells.requests, self.rounds, self.stored.values)
+        """Each open cell's next batch."""
+        self._open = OpenCells(self.cells.requests, self.sample_batches, self.stored.values)
         return self._open.due
 
     def named(self, key: str) -> str:
         """The template and the job of a request."""
         for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
-            if any(self.rounds.request(request, number).key == key for number in range(self.rounds.most)):
+            if any(
+                self.sample_batches.request(request, number).key == key
+                for number in range(self.sample_batches.most)
+            ):
                 return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
         return ""
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
-        """Of each open cell's next round, with what all rounds up to the cap would take."""
+        """Of each open cell's next batch, with what all batches up to the cap would take."""
         plan = super().plan(pending, session)
-        return plan if not pending.requests or self.estimator.draws is None else self._with_all_rounds(plan)
+        return (
+            plan if not pending.requests or self.estimator.samples is None else self._with_all_batches(plan)
+        )
 
     def shows(self, session: Session[Any]) -> str:
         """Say which difference between groups of jobs the plan could show."""
         return plan_sentence(
-            *(self.design, self.estimator.name, self.estimator.draws),
+            *(self.design, self.estimator.name, self.estimator.samples),
             of_demo=self.model.identity.spec == "demo-base",
             n_models=len(session.models),
         )
 
-    def _with_all_rounds(self, plan: ModelPlan) -> ModelPlan:
-        """The plan with what all rounds up to the cap would take."""
-        (least, most), rounds = self._open.outlook(), self.rounds
+    def _with_all_batches(self, plan: ModelPlan) -> ModelPlan:
+        """The plan with what all batches up to the cap would take."""
+        (least, most), sample_batches = self._open.outlook(), self.sample_batches
         more = most / least
         calls_most = seconds_most = cost_most = None
         if plan.calls is not None:
-            # Requests are cut at multiples of their number of texts: a later round may need one more.
+            # Requests are cut at multiples of their number of texts: a later batch may need one more.
             cell = self.cells.requests[0]
-            calls = [self.model.plan_scores([rounds.request(cell, n)]).calls for n in range(rounds.most)]
+            calls = [
+                self.model.plan_scores([sample_batches.request(cell, n)]).calls
+                for n in range(sample_batches.most)
+            ]
             more *= max(calls) / calls[0]
             calls_most = round(plan.calls * more)
         if plan.seconds is not None:
@@ -135,10 +145,10 @@ class CellWork(ScoreWork[int]):
             "cost_most": cost_most,
         }
         tokens = round(plan.prompt_tokens * more)
-        return replace(plan, draws=(least, most), prompt_tokens_most=tokens, **of_most)
+        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
-        """The planned batches, and the rounds that follow from their answers."""
+        """The planned batches, and the batches that follow from their answers."""
         self._places = {request.key: place for place, request in enumerate(self.cells.requests)}
         yield from self._open.score(self.model, self.batches)
 
@@ -153,7 +163,7 @@ class CellWork(ScoreWork[int]):
         }
 
     def progress(self) -> tuple[str, int, int]:
-        """Cells that need no further round, of those that were due."""
+        """Cells that need no further batch, of those that were due."""
         return self.label, self.n_due - self._open.n_left, self.n_due
 
 

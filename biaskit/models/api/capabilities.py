@@ -25,7 +25,7 @@ NEUTRAL: Mapping[str, tuple[float, ...]] = {
     "repetition_penalty": (1.0,),
 }
 """Sampling settings beyond the OpenAI API, with the values that switch them off: servers have their own
-defaults (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
+defaults (a top_k of 40, a penalty of 1.1), and samples under those are not samples from the model."""
 
 MOST = 64  # requests in flight
 QUEUE_S = 8.0  # seconds in which a server can answer the requests that are ahead of a new one
@@ -50,7 +50,7 @@ class Capabilities:
     refused: tuple[str, ...] = ()  # parameters that it answers with an error
     # `NEUTRAL` as it takes them, and what makes it draw:
     neutral: Mapping[str, Any] = field(default_factory=dict)
-    draws: bool = True  # whether another seed gives another text at all
+    samples: bool = True  # whether another seed gives another text at all
     choices: int = 1  # texts that come back for one request
     takes_system: bool = False
     prefill: str = "no"  # a trailing assistant message: no, plain (continued as it is), flagged (with fields)
@@ -82,7 +82,7 @@ class Capabilities:
 
     def open_formats(self) -> tuple[PromptFormat, ...]:
         """Return the formats in which the endpoint can be asked for a text."""
-        if not self.draws:
+        if not self.samples:
             return ()
         return (*(("chat",) if self.chat else ()), *(("completion", "raw") if self.completions else ()))
 
@@ -104,14 +104,14 @@ class Capabilities:
                 "selected-ids": self.selected_ids,
                 "echo": self.echo,
                 "top-k": self.completions_k > 0 and not self.reasoning,
-                "sampling": self.completions and self.draws,
+                "sampling": self.completions and self.samples,
             }
         elif prompt_format in PROBE_FORMATS:
             usable = self.chat and (prompt_format != "chat-prefill" or self.prefill != "no")
             able = {
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
                 "sampling": usable
-                and self.draws
+                and self.samples
                 and not (self.reasoning and prompt_format == "chat-prefill"),
             }
         return tuple(name for name in ladder if able.get(name) and forced in ("auto", name))
@@ -127,7 +127,7 @@ class Capabilities:
                 "top-k", k=min(scoring.k, self.completions_k if prompt_format == "raw" else self.chat_k)
             )
         if names[0] == "sampling":
-            return Estimator("sampling", draws=scoring.draws, max_new_tokens=tokens_for(scoring.longest))
+            return Estimator("sampling", samples=scoring.samples, max_new_tokens=tokens_for(scoring.longest))
         return Estimator(names[0])
 
     def _why_not(self, prompt_format: PromptFormat, forced: str) -> str:

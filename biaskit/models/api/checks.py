@@ -35,7 +35,7 @@ _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
 MOST_CHOICES = 20
 """Texts asked for in one request, of a server that gave two; if fewer come, the rest is asked for again."""
 DRAWING: Mapping[str, str] = {"generation_config": '{"do_sample": true, "top_k": 0}'}
-"""Makes `transformers serve` draw; else a model's generation_config.json decides, and few say so."""
+"""Makes `transformers serve` sample; else a model's generation_config.json decides, and few say so."""
 LONG = 40  # characters from which equal texts after several seeds are no coincidence
 PREFILLS = (
     ("Name a colour.", "My favourite colour is yel", "low"),
@@ -88,7 +88,7 @@ class Checks:
         await self._model_list()
         await self._path(CHATS)
         await self._path(COMPLETIONS)
-        await self._draws()
+        await self._samples()
         if self.capabilities.chat:
             await self._system_role()
         if self.capabilities.completions or self.capabilities.chat:
@@ -214,7 +214,7 @@ class Checks:
         texts = [choice.text for choice in listed]
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:
-            n = 1  # one text given twice is one draw
+            n = 1  # one text given twice is one sample
         self._counted[path] = reply.tokens("prompt_tokens")
         self._drawn[path] = texts
         most = MOST_CHOICES if n == 2 else 1
@@ -236,28 +236,28 @@ class Checks:
         if thinks:
             self.learn("thinks before it answers", "yes: only sampling is possible")
 
-    async def _draws(self) -> None:
+    async def _samples(self) -> None:
         """Check whether another seed gives another text: some servers always take the likeliest tokens."""
         for path, first in self._drawn.items():
             if len(set(first)) != 1 or len(first[0]) <= LONG:
                 continue
-            others = [await self._draw(path, seed) for seed in (2, 3)]
+            others = [await self._sample(path, seed) for seed in (2, 3)]
             if trouble := next((text for text in others if isinstance(text, Exception)), None):
                 self.learn(f"samples, /{path}", f"unknown: {trouble}")
                 continue
             if set(others) != set(first):
                 continue
             finding = "three seeds at temperature 1 give the same text"
-            told = [await self._draw(path, seed, **DRAWING) for seed in (1, 2)]
+            told = [await self._sample(path, seed, **DRAWING) for seed in (1, 2)]
             if all(isinstance(text, str) for text in told) and told[0] != told[1]:
                 self.neutral |= DRAWING
                 self.learn(f"samples, /{path}", f"only if set in generation_config; otherwise {finding}")
             else:
                 why = f"{finding}: it always returns the most probable tokens"
                 self.lacks("sampling", why, f"samples, /{path}")
-                self.capabilities = replace(self.capabilities, draws=False)
+                self.capabilities = replace(self.capabilities, samples=False)
 
-    async def _draw(self, path: str, seed: int, **told: str) -> str | Refused | GaveUp:
+    async def _sample(self, path: str, seed: int, **told: str) -> str | Refused | GaveUp:
         settings = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **told}
         body = self.body(path, FIRST[path], 24, **settings)
         text = await self.ask(path, body, _first_text)

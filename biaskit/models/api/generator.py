@@ -1,4 +1,4 @@
-"""Texts from an API: each draw once, whatever the server does (methods/texts#draws)."""
+"""Texts from an API: each sample once, whatever the server does (methods/texts#samples)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.base import answered_now
 from biaskit.models.thoughts import parted
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptFormat, Sampling
+from biaskit.records import Answered, Failed, Plan, Prompt, PromptFormat, Sample, SampleRequest, Sampling
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
 """Most texts of one request, SHORT_CHOICES if of at most SHORT tokens: a lost answer loses all of them."""
-LONG = 120  # characters from which equal texts of one answer are one draw sent twice
+LONG = 120  # characters from which equal texts of one answer are one sample sent twice
 
 
 class ApiGenerator(ApiModel):
@@ -37,24 +37,24 @@ class ApiGenerator(ApiModel):
         self._chosen = batch_size
         self._usual = CHOICES
         self._most = capabilities.choices  # lowered if the server refuses so many
-        self._asked_of_file: set[str] = set()  # keys of draws: a file has no second answer
+        self._asked_of_file: set[str] = set()  # keys of samples: a file has no second answer
 
     @property
     def batch_size(self) -> int:
         """Texts asked for in one request of the last plan: a resumed run must ask for as many."""
         return min(self._most, self._chosen or self._usual)
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Put draws of one prompt into one request, as many as the server gives.
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
+        """Put samples of one prompt into one request, as many as the server gives.
 
-        They are cut at multiples of that number, so that a request does not depend on the draws that an
+        They are cut at multiples of that number, so that a request does not depend on the samples that an
         earlier start has stored.
         """
         if requests:
             short = all(request.sampling.max_new_tokens <= SHORT for request in requests)
             self._usual = SHORT_CHOICES if short else CHOICES
         size = self.batch_size
-        together: dict[tuple[Prompt, Sampling, int], list[DrawRequest]] = {}
+        together: dict[tuple[Prompt, Sampling, int], list[SampleRequest]] = {}
         for request in sorted(requests, key=lambda request: request.number):
             group = (request.prompt, request.sampling, request.number // size)
             together.setdefault(group, []).append(request)
@@ -79,33 +79,35 @@ class ApiGenerator(ApiModel):
         """Return None: how many requests a server bears at once shows only when it is asked."""
         return None if n_new_tokens else 0.0
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Answer batches in whatever order their answers come."""
-        return self.connection.stream(batches, self._draw, self.connection.ahead)
+        return self.connection.stream(batches, self._sample, self.connection.ahead)
 
-    async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
+    async def _sample(self, batch: Sequence[SampleRequest]) -> list[Sample | Failed]:
         """Answer one batch; ask again for choices that the server left out, as many at a time as came."""
         if self.connection.options.offline is not None:
             if not self._asked_of_file.isdisjoint(keys := [request.key for request in batch]):
                 return [Failed(key, "no answer was handed in") for key in keys]
             self._asked_of_file.update(keys)
-        missing, done, most = list(batch), list[Draw | Failed](), len(batch)
+        missing, done, most = list(batch), list[Sample | Failed](), len(batch)
         while missing:
-            draws = missing[: min(most, self._most)]
+            samples = missing[: min(most, self._most)]
             try:
-                read = partial(self._read, batch=draws)
-                answers = await self.connection.controller.ask(self._question(draws), read)
-            except Blocked as block:  # the prompt, so all of its draws
+                read = partial(self._read, batch=samples)
+                answers = await self.connection.controller.ask(self._question(samples), read)
+            except Blocked as block:  # the prompt, so all of its samples
                 by = block.by or self.capabilities.answered_by or self.connection.endpoint.model
                 rendered, origin = self.rendered(batch[0].prompt), answered_now(by, None, None)
-                answers = [Draw(draw.key, rendered, "", "filter", origin, seeded=False) for draw in draws]
+                answers = [
+                    Sample(sample.key, rendered, "", "filter", origin, seeded=False) for sample in samples
+                ]
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else keep the answers that came before the stop
-                if isinstance(trouble, Refused) and len(draws) > 1:
+                if isinstance(trouble, Refused) and len(samples) > 1:
                     unnamed = trouble.parameter is None and trouble.status in (400, 422)
                     if trouble.parameter == "n" or unnamed:  # it may answer when asked for fewer
-                        most = len(draws) // 2
+                        most = len(samples) // 2
                         continue
                 return [*done, *(Failed(request.key, str(trouble)) for request in missing)]
             if most < len(batch) and not done:
@@ -116,8 +118,8 @@ class ApiGenerator(ApiModel):
             most = min(most, len(answers))
         return done
 
-    def _question(self, batch: Sequence[DrawRequest]) -> Call:
-        """Build the request for some draws of one prompt."""
+    def _question(self, batch: Sequence[SampleRequest]) -> Call:
+        """Build the request for some samples of one prompt."""
         first, n = batch[0], len(batch)
         sampling = first.sampling
         settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": first.seed}
@@ -127,20 +129,20 @@ class ApiGenerator(ApiModel):
             name += f"x{n}"
         return self.call(first.prompt, self._new_tokens(sampling), settings, name=name, n=n)
 
-    def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:
+    def _read(self, reply: Reply, batch: Sequence[SampleRequest]) -> list[Sample]:
         listed = choices(reply, len(batch))
         alone, origin, rendered = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
         seeded = alone and "seed" not in self.capabilities.refused
-        draws: list[Draw] = []
+        samples: list[Sample] = []
         seen: set[str] = set()
         for choice in listed:
             if not alone and len(choice.text) >= LONG and choice.text in seen:
-                continue  # the same text twice: this draw is asked for again, alone if need be
+                continue  # the same text twice: this sample is asked for again, alone if need be
             seen.add(choice.text)
-            prompt_tokens = None if draws else origin.prompt_tokens  # counted once, with the first text
+            prompt_tokens = None if samples else origin.prompt_tokens  # counted once, with the first text
             by = Answered(origin.by, origin.at, prompt_tokens, origin.new_tokens if alone else None)
-            draw = parted(Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded))
+            sample = parted(Sample(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded))
             if choice.thought or (not choice.text and choice.finish == "length"):  # parted, or kept back
-                draw = replace(draw, raw="\n\n".join(filter(None, (choice.thought, choice.text))))
-            draws.append(draw)
-        return draws
+                sample = replace(sample, raw="\n\n".join(filter(None, (choice.thought, choice.text))))
+            samples.append(sample)
+        return samples

@@ -31,7 +31,7 @@ def open_api_scorer(
 ) -> ApiScorer:
     """Open a model of an API as a scorer; `known`: its entry in the run's manifest."""
     connection = _connect(spec, label, options, account)
-    capabilities = _capabilities_of(connection, known, scoring, texts=batch_size or scoring.draws)
+    capabilities = _capabilities_of(connection, known, scoring, texts=batch_size or scoring.samples)
     if options.offline is None:
         able = capabilities.estimators("raw", scoring.estimator)
         strongest = able[0] if able else None
@@ -53,7 +53,7 @@ def open_api_generator(
     connection = _connect(spec, label, options, account)
     capabilities = _capabilities_of(connection, known, None, texts=batch_size or 1)
     if options.offline is None:
-        if not capabilities.draws:
+        if not capabilities.samples:
             connection.close()
             raise ModelError(f"{label} cannot sample texts: {capabilities.problems['sampling']}.")
         connection.begin_with(capabilities.at_once(texts=True))

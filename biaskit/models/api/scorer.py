@@ -57,7 +57,7 @@ class ApiScorer(ApiModel):
             connection, capabilities, capabilities.scored_formats("sampling"), batch_size
         )
         self._sampled = SampledScorer(
-            generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
+            generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
         self._n_prompts: dict[tuple[TargetWord, ...], int] = {}  # of a cell with these target words
 

@@ -68,7 +68,7 @@ class Call:
     prompt_tokens_most: int = 0
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
-    anew: Mapping[str, Any] | None = None  # settings of a repetition where another draw may be usable
+    anew: Mapping[str, Any] | None = None  # settings of a repetition where another sample may be usable
     name: str = ""  # key of the row that comes of it, as in a batch file
 
     def drawn_anew(self) -> Call:

@@ -8,7 +8,7 @@ of a trie), `head` (log-probabilities from them), `listing` (the most probable t
 
 import os
 
-# AMX kernels round bfloat16 differently at another batch size (of 64 draws of the demo model 46 were equal at
-# batch 16 and 64, without AMX all), and many machines have none: texts would depend on the machine. oneDNN
+# AMX kernels round bfloat16 differently at another batch size (of 64 samples of the demo model 46 were equal
+# at batch 16 and 64, without AMX all), and many machines have none: texts would depend on the machine. oneDNN
 # reads this once, at its first product; a user's own setting stays.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")

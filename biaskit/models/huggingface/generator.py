@@ -1,4 +1,4 @@
-"""Sampling from a local model; each draw has noise of its own, so neighbours change nothing."""
+"""Sampling from a local model; each sample has noise of its own, so neighbours change nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from biaskit.models.huggingface.rendering import ANCHOR_TOKENS, MARK_TOKENS
 from biaskit.models.options import LocalOptions
 from biaskit.models.thoughts import begins_thought, parted, thought_ended
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
+from biaskit.records import Failed, Finish, Plan, Prompt, Sample, SampleRequest, Sampling
 
 MOST_TEXTS = 96  # of a batch
 WARM_UP, WARM_UP_TOKENS = "warm-up", 6  # key and length of its texts
@@ -49,9 +49,9 @@ class TransformersGenerator(LocalModel):
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → rendered text, its ids
         self._thought_tokens = local.thought_tokens
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+    def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Plan batches of prompts of one length: their rows need no padding and no mask."""
-        together: dict[Any, list[DrawRequest]] = {}
+        together: dict[Any, list[SampleRequest]] = {}
         for request in requests:
             with naming(request):
                 length = self._n_prompt_tokens(request)
@@ -65,24 +65,24 @@ class TransformersGenerator(LocalModel):
             vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
             most = self._affordable(each, 16 * vocabulary, MOST_TEXTS)
             self._batch_size = most if requests else MOST_TEXTS
-        batches: list[tuple[DrawRequest, ...]] = []
+        batches: list[tuple[SampleRequest, ...]] = []
         for listed in together.values():
             batches += _evenly(listed, self._batch_size)
         prompt_tokens = sum(len(self._prompts[request.prompt][1]) for request in requests)
         new_tokens = sum(map(self._most_new, requests))
         return Plan(tuple(batches), len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
-    def _most_new(self, request: DrawRequest) -> int:
+    def _most_new(self, request: SampleRequest) -> int:
         return request.sampling.max_new_tokens + (self._room(request) if self._renderer.thinks else 0)
 
-    def _room(self, request: DrawRequest) -> int:
+    def _room(self, request: SampleRequest) -> int:
         """Return the most tokens that thoughts get beside the answer's: those that the positions leave."""
         if request.prompt.prompt_format in ("raw", "completion") or request.key == WARM_UP:
             return 0
         left = (self._most_positions() or math.inf) - len(self._prompts[request.prompt][1])
         return int(min(self._thought_tokens, left - request.sampling.max_new_tokens))
 
-    def _n_prompt_tokens(self, request: DrawRequest) -> int:
+    def _n_prompt_tokens(self, request: SampleRequest) -> int:
         """Store a prompt's ids and return their number. Raises `ModelError` if the answer has no room."""
         prompt, most = request.prompt, self._most_positions()
         if prompt not in self._prompts:
@@ -105,28 +105,28 @@ class TransformersGenerator(LocalModel):
             return 0.0
         self._load()
         prompt, sampling = next(iter(self._prompts)), Sampling(max_new_tokens=WARM_UP_TOKENS)
-        texts = [DrawRequest(WARM_UP, prompt, sampling, seed) for seed in range(self._batch_size)]
-        self._in_parts(texts, "text", self._sample)  # sets up kernels, and halves a batch that is too large
+        texts = [SampleRequest(WARM_UP, prompt, sampling, seed) for seed in range(self._batch_size)]
+        self._in_parts(texts, "text", self._new_ids)  # sets up kernels, and halves a batch that is too large
         started = time.perf_counter()
-        self._sample(texts[: self._batch_size])
+        self._new_ids(texts[: self._batch_size])
         return (time.perf_counter() - started) * n_new_tokens / (self._batch_size * WARM_UP_TOKENS)
 
-    def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
+    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
         """Answer the planned batches one after another."""
         with self._forward():
             self._load()
         for batch in batches:
-            yield self._in_parts(batch, "text", self._draw)
+            yield self._in_parts(batch, "text", self._sample)
 
-    def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        texts = self._sample(batch)
+    def _sample(self, batch: Sequence[SampleRequest]) -> list[Sample | Failed]:
+        texts = self._new_ids(batch)
         return [self._result(request, new) for request, new in zip(batch, texts, strict=True)]
 
-    def _sample(self, batch: Sequence[DrawRequest]) -> list[TokenIds | None]:
-        """Return each draw's new token ids, end of text included; None if its logits were not finite.
+    def _new_ids(self, batch: Sequence[SampleRequest]) -> list[TokenIds | None]:
+        """Return each sample's new token ids, end of text included; None if its logits were not finite.
 
         The batch keeps its shape until its last text ends: a smaller one would round differently, and a
-        draw would depend on when its neighbours end.
+        sample would depend on when its neighbours end.
         """
         sampling, ends, room = batch[0].sampling, self._ends, min(map(self._room, batch))
         noise = GumbelNoise([request.seed for request in batch], sampling, ends)
@@ -159,7 +159,7 @@ class TransformersGenerator(LocalModel):
             texts.append(None if broken else tuple(row[: last + 1][:most]))
         return texts
 
-    def _result(self, request: DrawRequest, new: TokenIds | None) -> Draw | Failed:
+    def _result(self, request: SampleRequest, new: TokenIds | None) -> Sample | Failed:
         if new is None:
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
         rendered, ids = self._prompts[request.prompt]
@@ -174,10 +174,10 @@ class TransformersGenerator(LocalModel):
         text = joined[len(before) :] if joined.startswith(before) else tokenizer.decode(new, **options)
         answered = self._answered(len(ids), len(new))
         # Marks of thoughts may be special tokens, which that text lacks.
-        marked = parted(Draw(request.key, rendered, self._renderer.marked(new), finish, answered), opened)
+        marked = parted(Sample(request.key, rendered, self._renderer.marked(new), finish, answered), opened)
         if marked.raw is not None:
             return marked
-        return Draw(request.key, rendered, str(text), finish, answered)
+        return Sample(request.key, rendered, str(text), finish, answered)
 
     def _load(self) -> None:
         if self._model is not None:
@@ -225,7 +225,7 @@ class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has n
 
 
 class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
-    """Adds Gumbel noise to each row from its own generator: the largest sum is a draw from the softmax.
+    """Adds Gumbel noise to each row from its own generator: the largest sum is a sample from the softmax.
 
     The noise is -log of standard exponentials, one for every token of the vocabulary and step, added to the
     float32 logits after temperature and top_p (the Gumbel-max trick).
@@ -256,7 +256,7 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
             self._logs = np.zeros(scores.shape, dtype=np.float32)
         threads = torch.get_num_threads()
         with ThreadPoolExecutor(threads) as pool:  # numpy releases the interpreter's lock while it draws
-            list(map(self._draw, rows) if threads == 1 else pool.map(self._draw, rows))
+            list(map(self._sample, rows) if threads == 1 else pool.map(self._sample, rows))
         scores -= torch.from_numpy(self._logs).to(scores.device)  # rows that ended are not looked at
         largest = scores.amax(-1).tolist()
         for i in rows:
@@ -265,10 +265,10 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
                 self.broken[i] = self._finished[i] = True
         return scores
 
-    def _draw(self, i: int) -> None:
+    def _sample(self, i: int) -> None:
         """Fill one row of logarithms of exponentials; subtracting them adds Gumbel noise.
 
-        Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 draws, which
+        Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 samples, which
         would make some token of a vocabulary of 262,144 certain at one step in 32. Buffers are reused: to
         allocate them costs as much time as to fill them.
         """
@@ -289,7 +289,7 @@ def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     return out.scatter(-1, places, nucleus)
 
 
-def _evenly(requests: Sequence[DrawRequest], largest: int) -> Iterator[tuple[DrawRequest, ...]]:
+def _evenly(requests: Sequence[SampleRequest], largest: int) -> Iterator[tuple[SampleRequest, ...]]:
     """Cut batches of nearly equal size: a short last one would cost as much time as a full one."""
     n = -(-len(requests) // largest)
     ends = [len(requests) * (i + 1) // n for i in range(n)]

@@ -16,11 +16,11 @@ from fakes.api_cases import (
     ONE_BY_ONE,
     QUICK,
     cells,
-    draws,
     generate,
     generating,
     is_right,
     options,
+    samples,
     score,
 )
 from fakes.api_server import LIES, ApiServer, Behaviour
@@ -31,7 +31,7 @@ from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import ScoringOptions
-from biaskit.records import Draw, PromptFormat, Scored
+from biaskit.records import PromptFormat, Sample, Scored
 
 FORMATS: tuple[PromptFormat, ...] = ("raw", "chat-prefill", "chat-continue")
 ALL, LISTED, TEXTS = ("echo", "top-k", "sampling"), ("top-k", "sampling"), ("sampling",)
@@ -57,17 +57,19 @@ GREEDY = {
         {"greedy": "always", "n_cap": 1},
         raw=("echo", "top-k"),
         continued=("top-k",),
-        known={"draws": False, "neutral": NEUTRAL},
+        known={"samples": False, "neutral": NEUTRAL},
         said=("three seeds at temperature 1 give the same text: it always returns the most probable tokens",),
     ),
-    "gives one text twice": Shape({"greedy": "always"}, ("echo", "top-k"), (), ("top-k",), {"draws": False}),
+    "gives one text twice": Shape(
+        {"greedy": "always"}, ("echo", "top-k"), (), ("top-k",), {"samples": False}
+    ),
 }
 """Servers that are asked for no texts."""
 
 SHAPES = {
-    "draws only when told to": Shape(
+    "samples only when told to": Shape(
         {"greedy": "unless told", "n_cap": 1},
-        known={"draws": True, "neutral": {**NEUTRAL, **TOLD}},
+        known={"samples": True, "neutral": {**NEUTRAL, **TOLD}},
         said=("only if set in generation_config",),
     ),
     "a base model": Shape(
@@ -246,7 +248,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
                 assert isinstance(answer, Scored), answer
                 assert answer.estimator == estimator.name == scorer.capabilities.estimators(prompt_format)[0]
                 if estimator.name == "sampling":
-                    assert 10 == answer.draws
+                    assert 10 == answer.samples
                 else:
                     assert is_right(answer, request, k=estimator.k)
 
@@ -320,7 +322,7 @@ def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
             assert known == {name: getattr(scorer.capabilities, name) for name in known}
             assert scorer.capabilities.estimators("chat-continue" if name != "chat" else "raw")
         assert time.monotonic() - started < 15
-        # Six questions with lists at most, three times each: not as often as a draw.
+        # Six questions with lists at most, three times each: not as often as a sample.
         assert server.outcomes["stall"] <= 18
 
 
@@ -460,8 +462,8 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
         generating(server, shape=shape, batch_size=1) as generator,
     ):
         assert generator.capabilities.reasoning
-        answers = generate(generator, draws(12, tokens=20))
-    texts = [answer.text for answer in answers if isinstance(answer, Draw)]
+        answers = generate(generator, samples(12, tokens=20))
+    texts = [answer.text for answer in answers if isinstance(answer, Sample)]
     assert 12 == len(texts)
     assert any(texts)
     assert not any("think>" in text for text in texts)

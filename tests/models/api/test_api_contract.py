@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from fakes.api_cases import JOBS, MODEL, QUICK, cells, draws, generating, scoring
+from fakes.api_cases import JOBS, MODEL, QUICK, cells, generating, samples, scoring
 from fakes.api_server import GENERATION, ApiServer, Behaviour
 from fakes.inspect_model import through_inspect
 
@@ -23,7 +23,7 @@ from biaskit.models.api.prices import parse_price
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.counting import SampledScorer
 from biaskit.models.scripted import ScriptedGenerator, ScriptedScorer
-from biaskit.records import Draw, DrawRequest, Estimator, Failed, PromptFormat, Scored
+from biaskit.records import Estimator, Failed, PromptFormat, Sample, SampleRequest, Scored
 
 THREAD = "biaskit-api"
 
@@ -51,7 +51,7 @@ class Case:
                 backend: Any = stack.enter_context(through_inspect(self.estimator))
             elif self.kind == "writer":
                 backend = bk.writer("toy", lambda prompts: [f"He: {prompt}" for prompt in prompts])
-                backend = SampledScorer(backend, draws=4, longest=9) if self.estimator else backend
+                backend = SampledScorer(backend, samples=4, longest=9) if self.estimator else backend
             elif self.kind == "scripted" and self.estimator:
                 lines = [{"contains": job, "log_probs": {" He": -number}} for number, job in enumerate(JOBS)]
                 backend = ScriptedScorer(lines, label="toy", spec="scripted:x", batch_size=2)
@@ -68,7 +68,7 @@ class Case:
     def requests(self, n: int = 12) -> list[Any]:
         if self.estimator:
             return list(cells(n, self.prompt_format))
-        return list(draws(max(1, n // 4), prompts=4, tokens=12, prompt_format=self.prompt_format))
+        return list(samples(max(1, n // 4), prompts=4, tokens=12, prompt_format=self.prompt_format))
 
 
 @dataclass
@@ -82,7 +82,7 @@ class Opened:
     def ask(self, requests: Sequence[Any]) -> Iterator[Sequence[Any]]:
         if self.case.estimator:
             return self.backend.score(self.backend.plan_scores(requests).batches)
-        return self.backend.generate(self.backend.plan_draws(requests).batches)
+        return self.backend.generate(self.backend.plan_samples(requests).batches)
 
     def answers(self, requests: Sequence[Any]) -> list[Any]:
         return [answer for group in self.ask(requests) for answer in group]
@@ -113,7 +113,7 @@ api = pytest.mark.parametrize("case", API, ids=lambda case: case.name)
 
 def content(answer: Any) -> Any:
     """An answer without when it was given and by whom."""
-    return replace(answer, answered=None) if isinstance(answer, Draw | Scored) else answer
+    return replace(answer, answered=None) if isinstance(answer, Sample | Scored) else answer
 
 
 def threads() -> list[threading.Thread]:
@@ -171,7 +171,7 @@ def test_the_order_of_the_requests_changes_no_answer(case: Case) -> None:
 def test_the_same_requests_are_planned_in_the_same_way(case: Case) -> None:
     requests = case.requests()
     with case.opened() as opened:
-        plan = opened.backend.plan_scores if case.estimator else opened.backend.plan_draws
+        plan = opened.backend.plan_scores if case.estimator else opened.backend.plan_samples
         first = plan(requests)
         assert sorted(r.key for batch in first.batches for r in batch) == sorted(r.key for r in requests)
         opened.answers(requests)
@@ -266,7 +266,7 @@ def test_an_error_in_the_batches_is_the_readers(case: Case) -> None:
             batches = opened.backend.plan_scores(case.requests()).batches
             groups = opened.backend.score(broken(batches))
         else:
-            batches = opened.backend.plan_draws(case.requests()).batches
+            batches = opened.backend.plan_samples(case.requests()).batches
             groups = opened.backend.generate(broken(batches))
         with pytest.raises(RuntimeError, match="no more"):
             list(groups)
@@ -305,7 +305,7 @@ def test_batches_are_pulled_as_they_are_needed() -> None:
     """However slow the reader is, only so many answers wait for it."""
     pulled = 0
 
-    def counted(batches: Sequence[Sequence[DrawRequest]]) -> Iterator[Sequence[DrawRequest]]:
+    def counted(batches: Sequence[Sequence[SampleRequest]]) -> Iterator[Sequence[SampleRequest]]:
         nonlocal pulled
         for batch in batches:
             pulled += 1
@@ -315,7 +315,7 @@ def test_batches_are_pulled_as_they_are_needed() -> None:
         ApiServer(MODEL) as server,
         generating(server, batch_size=1, policy=replace(QUICK, at_once=2)) as g,
     ):
-        batches = g.plan_draws(draws(300, tokens=2)).batches
+        batches = g.plan_samples(samples(300, tokens=2)).batches
         with closing(g.generate(counted(batches))) as groups:
             next(groups)
             time.sleep(0.2)

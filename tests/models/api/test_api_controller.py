@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
-from fakes.api_cases import MODEL, ONE_BY_ONE, QUICK, draws, generate, generating
+from fakes.api_cases import MODEL, ONE_BY_ONE, QUICK, generate, generating, samples
 from fakes.api_server import ApiServer, Behaviour
 
 from biaskit.errors import AskingStopped
@@ -22,7 +22,7 @@ from biaskit.models.api.meter import Meter
 from biaskit.models.api.prices import parse_price
 from biaskit.models.api.trouble import BadAnswer, Denied, GaveUp, RateLimited, Refused, Unavailable
 from biaskit.models.api.wire import Call, Reply
-from biaskit.records import Draw
+from biaskit.records import Sample
 
 T = TypeVar("T")
 CALL = Call("completions", {}, prompt_tokens_most=10, new_tokens_most=10)
@@ -146,10 +146,11 @@ def test_refusals_make_it_fewer_and_answers_more_again(run: Run) -> None:
 
 
 def test_errors_of_the_server_do_not_make_it_fewer_and_time_outs_do(run: Run) -> None:
-    draw = random.Random(3)
+    sample = random.Random(3)
     for overload in (False, True):
         trouble = Unavailable("no answer", billed=False, overload=overload)
-        client = FakeClient(fails=lambda number, told=trouble: told if draw.random() < 0.2 else None)  # type: ignore[misc]
+        # type: ignore[misc]
+        client = FakeClient(fails=lambda number, told=trouble: told if sample.random() < 0.2 else None)
         asks = controller(client, at_once=16)
         found, _ = run(ask_all(asks, 500))
         assert all(isinstance(number, int) for number in found)
@@ -251,7 +252,7 @@ def test_a_stop_lets_what_is_out_come_back(run: Run) -> None:
     asks = controller(client, at_once=10)
     found, seconds = run(ask_all(asks, 200))
     answered = [answer for answer in found if isinstance(answer, int)]
-    # The thirtieth of three rounds of ten is refused: the nine beside it are answered.
+    # The thirtieth of three batches of ten is refused: the nine beside it are answered.
     assert 29 == len(answered) == client.number - 1
     assert {"the server refuses further requests (401)"} == {
         str(answer) for answer in found if isinstance(answer, AskingStopped)
@@ -266,9 +267,9 @@ def test_a_stop_lets_what_is_out_come_back(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 8])
-def test_the_draws_are_the_same_one_by_one_and_fifty_at_once(n: int) -> None:
+def test_the_samples_are_the_same_one_by_one_and_fifty_at_once(n: int) -> None:
     """And after a stop in between: what is asked together does not depend on what is stored."""
-    asked = draws(20, prompts=4, tokens=40)
+    asked = samples(20, prompts=4, tokens=40)
     found = []
     for at_once in (1, 50):
         with ApiServer(MODEL, Behaviour(seeds="content", latency_s=0.002, latency_jitter=0.9)) as server:
@@ -283,8 +284,8 @@ def test_the_draws_are_the_same_one_by_one_and_fifty_at_once(n: int) -> None:
             with generating(server, policy=replace(QUICK, at_once=3), batch_size=n) as generator:
                 missing = [request for request in asked if request.key not in stored]
                 try:
-                    for group in generator.generate(generator.plan_draws(missing).batches):
-                        stored |= {answer.key: answer.text for answer in group if isinstance(answer, Draw)}
+                    for group in generator.generate(generator.plan_samples(missing).batches):
+                        stored |= {answer.key: answer.text for answer in group if isinstance(answer, Sample)}
                 except AskingStopped:
                     assert 0 < len(stored) < len(asked)
         found.append(stored)
@@ -293,9 +294,9 @@ def test_the_draws_are_the_same_one_by_one_and_fifty_at_once(n: int) -> None:
     assert all(isinstance(text, str) for text in found[0].values())
 
 
-def test_the_draws_are_the_same_after_a_stop_between_the_choices_of_one_request() -> None:
+def test_the_samples_are_the_same_after_a_stop_between_the_choices_of_one_request() -> None:
     """A server that gives three of eight: the five that a stop left out do not shift all that follow."""
-    asked = draws(20, prompts=2, tokens=40)
+    asked = samples(20, prompts=2, tokens=40)
     found = []
     for last in (10**6, 4):
         stored: dict[str, str] = {}
@@ -305,9 +306,9 @@ def test_the_draws_are_the_same_after_a_stop_between_the_choices_of_one_request(
                 with generating(server, policy=ONE_BY_ONE, batch_size=8) as generator:
                     missing = [request for request in asked if request.key not in stored]
                     with contextlib.suppress(AskingStopped):
-                        for group in generator.generate(generator.plan_draws(missing).batches):
+                        for group in generator.generate(generator.plan_samples(missing).batches):
                             stored |= {
-                                answer.key: answer.text for answer in group if isinstance(answer, Draw)
+                                answer.key: answer.text for answer in group if isinstance(answer, Sample)
                             }
         found.append(stored)
     assert found[0] == found[1]

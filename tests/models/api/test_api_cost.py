@@ -120,8 +120,8 @@ def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> No
         assert last.usage["starts"] == 4
 
 
-def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> None:
-    """A later start asks the rounds that are missing, no more, and all together cost what the plan allows."""
+def test_batches_of_samples_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> None:
+    """A later start asks the missing batches, no more, and together they cost what the plan allows."""
     asked = (*FEW[:-1], "sampling", "--jobs", "1-5", "--templates", "1-2", *PRICED)
     with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
         dry = cli(*probe(server, *asked), "--dry-run")
@@ -134,7 +134,7 @@ def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> No
         needed = server.number - 2 * begun
         assert 10 < needed < 100
         assert unbroken.usage["cost"] < float(found[1])
-        assert needed == len(unbroken.rows), "a round is one request"
+        assert needed == len(unbroken.rows), "a batch is one request"
         rows = {row["key"]: row | {"answered_at": "", "sum": ""} for row in unbroken.rows}
         for path in (unbroken.folder / "probe.jsonl", unbroken.folder / "usage.json"):
             path.unlink()

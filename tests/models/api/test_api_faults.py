@@ -1,4 +1,4 @@
-"""What goes wrong on the way: every draw is there in the end, once, in bounded time and memory (issue 5)."""
+"""What goes wrong on the way: every sample is there in the end, once, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from fakes.api_cases import (
     ONE_BY_ONE,
     QUICK,
     cells,
-    draws,
     generate,
     generating,
     made,
+    samples,
     score,
     scoring,
 )
@@ -34,7 +34,7 @@ from fakes.api_server import FAULTS, ApiServer, Behaviour, Faults
 
 from biaskit.errors import AskingStopped
 from biaskit.measures.personas.design import resolve
-from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.sampling.samples import sample_texts
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.api import wire
 from biaskit.models.api.controller import Policy
@@ -42,7 +42,7 @@ from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.trouble import RateLimited
-from biaskit.records import Draw, Failed, Scored
+from biaskit.records import Failed, Sample, Scored
 from biaskit.runs.session import Session
 from biaskit.study.config import load_as
 
@@ -76,7 +76,7 @@ NO = {  # the request is answered with no: it is not asked again in this start
     "404": "404: The model does not exist",
 }
 BLOCKED = ("400-filter",)
-"""An outcome: a draw without a text, and never asked again."""
+"""An outcome: a sample without a text, and never asked again."""
 SILENT = ("stall", "trickle", "endless", "endless-fast")
 """Nobody answers in time; for long enough the server counts as dead."""
 LASTING = {
@@ -100,19 +100,19 @@ def test_every_fault_is_in_the_tables() -> None:
     assert set(FAULTS) == {*STOPS, *NO, *BLOCKED, *SILENT, *LASTING}
 
 
-def drawn(server: ApiServer, n: int = 6, policy: Policy = IMPATIENT) -> tuple[list[Draw | Failed], str]:
-    """Answers to `n` draws, each a request of its own, and why nothing more was asked."""
-    asked, answers, stopped = draws(n, tokens=12), list[Draw | Failed](), ""
+def drawn(server: ApiServer, n: int = 6, policy: Policy = IMPATIENT) -> tuple[list[Sample | Failed], str]:
+    """Answers to `n` samples, each a request of its own, and why nothing more was asked."""
+    asked, answers, stopped = samples(n, tokens=12), list[Sample | Failed](), ""
     with generating(server, policy=policy, batch_size=1) as generator:
         try:
-            for group in generator.generate(generator.plan_draws(asked).batches):
+            for group in generator.generate(generator.plan_samples(asked).batches):
                 answers += group
         except AskingStopped as error:
             stopped = str(error)
     assert len(answers) == len({answer.key for answer in answers}), "an answer came twice"
     assert stopped or len(answers) == n
     texts = Counter(made(server))
-    texts.subtract((a.prompt, a.text) for a in answers if isinstance(a, Draw) and a.finish != "filter")
+    texts.subtract((a.prompt, a.text) for a in answers if isinstance(a, Sample) and a.finish != "filter")
     assert min(texts.values(), default=0) >= 0, "a text that the server did not make"
     return answers, stopped
 
@@ -122,7 +122,7 @@ def test_a_fault_that_happens_once(kind: str, impatient: None, monkeypatch: pyte
     allow(monkeypatch, 1.0 if kind in SILENT else 4.0)
     with ApiServer(MODEL, faults=Faults(at={3: kind})) as server:
         answers, stopped = drawn(server, policy=replace(IMPATIENT, longest_call=20.0, dead_after=10.0))
-        texts = [answer for answer in answers if isinstance(answer, Draw)]
+        texts = [answer for answer in answers if isinstance(answer, Sample)]
         failed = [answer.reason for answer in answers if isinstance(answer, Failed)]
         if kind in STOPS:
             assert stopped.startswith(STOPS[kind])
@@ -151,9 +151,9 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None, monkeypatch: pyte
         answers, stopped = drawn(server, policy=patience)
     reasons = {answer.reason for answer in answers if isinstance(answer, Failed)}
     if kind in BLOCKED:
-        assert ({"filter"}, 6) == ({a.finish for a in answers if isinstance(a, Draw)}, server.calls)
+        assert ({"filter"}, 6) == ({a.finish for a in answers if isinstance(a, Sample)}, server.calls)
         return
-    assert not any(isinstance(answer, Draw) for answer in answers)
+    assert not any(isinstance(answer, Sample) for answer in answers)
     if kind in STOPS:
         assert stopped.startswith(STOPS[kind])
         assert server.calls <= 6
@@ -189,7 +189,7 @@ def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
     assert server.calls - len(requests) == seeds.count(None)
     # Four ends in a row are the only way not to be answered.
     assert sum(isinstance(answer, Scored) for answer in answers) > 0.8 * len(requests)
-    # A server whose lists no temperature changes draws hotter, so that the end is seldom drawn again.
+    # A server whose lists no temperature changes samples hotter, so that the end is seldom drawn again.
     with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as hot, scoring(hot, "top-k") as scorer:
         assert all(isinstance(answer, Scored) for answer in score(scorer, requests))
         heat = {(x.body.get("seed") is None, x.body["temperature"]) for x in hot.requests if x.generates}
@@ -232,10 +232,10 @@ def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
         ApiServer(MODEL, Behaviour(n_cap=3), faults=Faults(expired_from=2)) as server,
         generating(server, policy=ONE_BY_ONE, batch_size=8) as generator,
     ):
-        batches = generator.plan_draws(draws(8)).batches
+        batches = generator.plan_samples(samples(8)).batches
         answers = [answer for group in generator.generate(batches) for answer in group]
         assert 8 == len(answers)
-        assert 3 == sum(isinstance(answer, Draw) for answer in answers)
+        assert 3 == sum(isinstance(answer, Sample) for answer in answers)
         assert all(answer.reason.startswith(said) for answer in answers if isinstance(answer, Failed))
         with pytest.raises(AskingStopped):
             list(generator.generate(batches))
@@ -314,7 +314,7 @@ def test_odd_answers_take_bounded_time(told: bytes, reason: str | tuple[str, ...
         raw_server(lambda connection: connection.sendall(told)) as url,
         generating(url, policy=replace(IMPATIENT, attempts=2), batch_size=1) as generator,
     ):
-        (answer,) = generate(generator, draws(1))
+        (answer,) = generate(generator, samples(1))
     assert isinstance(answer, Failed)
     assert answer.reason.startswith(reason)
     assert len(answer.reason) < 600
@@ -350,7 +350,7 @@ def test_whatever_the_transport_raises_is_a_failed_answer(error: Exception, wher
     url, policy = "http://127.0.0.1:9/v1", replace(IMPATIENT, attempts=2, longest_call=20.0)
     transport = httpx2.MockTransport(broken)
     with generating(url, policy=policy, batch_size=1, transport=transport) as generator:
-        (answer,) = generate(generator, draws(1))
+        (answer,) = generate(generator, samples(1))
         assert isinstance(answer, Failed)
         assert answer.reason.isprintable()
         assert answer.reason.endswith("(2 attempts)")
@@ -364,7 +364,7 @@ KINDS = tuple(kind for kind in FAULTS if kind not in BLOCKED)
 
 
 def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
-    """Give the same command until no draw is missing: how often that was, and key → text of the rows."""
+    """Give the same command until no sample is missing: how often that was, and key → text of the rows."""
     study = load_as(
         PersonasStudy, "gasp-pilot", {"per_gender": 6, "max_samples": 18, "max_new_tokens": 24, "batch": 6}
     )
@@ -373,7 +373,7 @@ def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
     while True:
         starts += 1
         assert starts < 200
-        outcome = draw_texts(
+        outcome = sample_texts(
             design,
             Session(
                 run,

@@ -1,7 +1,7 @@
 """kill -9 with fifty requests in flight, then the same command: nothing lost, nothing twice, little again.
 
 The server runs here, the command in a process of its own: what was in flight at each kill is known to a
-request. A request is asked again only where its draw or its cell had one in flight.
+request. A request is asked again only where its sample or its cell had one in flight.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def check_economy(command: Command, asked: list[Received], again: list[list[Rece
 
 
 def test_kills_of_sampled_texts(tmp_path: Path) -> None:
-    """Algorithm 5's rounds, two texts in a request: the draws are those of an unbroken run."""
+    """Algorithm 5's batches, two texts in a request: the samples are those of an unbroken run."""
     cheap = ("--set", "clusters=false", "--set", "permutations=19", "--set", "srb_seeds=1")
     arguments = (
         *("--per-gender", "24", "--max-samples", "48", "--max-new-tokens", "8"),
@@ -159,7 +159,7 @@ def test_kills_of_sampled_texts(tmp_path: Path) -> None:
         asked, again = kills_of(command)
         check_economy(command, asked, again)
     rows = command.rows("killed").values()
-    assert max(row["draw"] for row in rows if row["requested_gender"] is None) >= 24, "a second round"
+    assert max(row["sample"] for row in rows if row["requested_gender"] is None) >= 24, "a second batch"
     assert {None} == {row["seed"] for row in rows}
     assert {2} == {received.body["n"] for received in asked[-100:]}
 
@@ -168,10 +168,10 @@ def test_kills_of_sampled_texts(tmp_path: Path) -> None:
 
 
 def row_by_seed(rows: dict[str, dict[str, Any]]) -> dict[int, str]:
-    """Seed of each draw → the key of its row, which is one round of a cell."""
+    """Seed of each sample → the key of its row, which is one batch of a cell."""
     found = {}
     for key, row in rows.items():
-        for number in range(row["draws"] * row["round"], row["draws"] * (row["round"] + 1)):
+        for number in range(row["samples"] * row["batch"], row["samples"] * (row["batch"] + 1)):
             drawn = hashlib.sha256(key_of({"cell": key, "draw": number}).encode()).hexdigest()
             found[int(drawn[:8], 16) >> 1] = key
     return found
@@ -193,7 +193,7 @@ def row_by_prompt(rows: dict[str, dict[str, Any]], received: Received) -> str:
     ids=["echo", "sampling"],
 )
 def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -> None:
-    """Of sampling at most the rounds in flight are asked again, not what a cell had before them."""
+    """Of sampling at most the batches in flight are asked again, not what a cell had before them."""
     with ApiServer(behaviour=Behaviour()) as server:
         command = Command(server, "probe", (*IMPLICIT, "--estimator", *how), tmp_path)
         asked, again = kills_of(command)
@@ -201,7 +201,7 @@ def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -
     if how[0] == "sampling":
         of_seed = row_by_seed(rows)
         row_of = {sent(r): of_seed.get(r.body.get("seed", -1), "") for r in asked}
-        assert max(row["round"] for row in rows.values()) > 3
+        assert max(row["batch"] for row in rows.values()) > 3
     else:
         row_of = {sent(r): row_by_prompt(rows, r) if "prompt" in r.body else "" for r in asked}
     of_rows = [received for received in asked if row_of[sent(received)]]
@@ -214,7 +214,7 @@ def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -
         own = {row_of[sent(received)] for received in repeated} - {""}
         assert own <= out, "a row without a request in flight was asked again"
         # The calls of a row are sent next to each other, so fifty of them are of few rows; of sampling a
-        # cell's next round goes ahead of other cells: 9 to 13 rows were seen, 19 beside other processes.
+        # cell's next batch goes ahead of other cells: 9 to 13 rows were seen, 19 beside other processes.
         # How many were on their way to the disk depends on the machine.
         unanswered = {row_of[sent(received)] for received in of_rows if is_out_at(received, moment)}
         few = AT_ONCE // min(calls.values()) + 8 if how[0] == "echo" else AT_ONCE // 2

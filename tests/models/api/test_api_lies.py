@@ -18,11 +18,11 @@ from fakes.api_cases import (
     ONE_BY_ONE,
     TARGET_WORDS,
     cells,
-    draws,
     generate,
     generating,
     is_right,
     made,
+    samples,
     score,
     scoring,
 )
@@ -37,7 +37,7 @@ from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply
 from biaskit.models.matching import match
-from biaskit.records import Draw, Failed, PromptFormat, Scored
+from biaskit.records import Failed, PromptFormat, Sample, Scored
 from biaskit.runs.drift import Drift
 
 # --- the ways to ask -----------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class Way:
         if isinstance(backend, ApiScorer):
             requests: list[Any] = list(cells(2, self.prompt_format))
             return requests, score(backend, requests)
-        requests = list(draws(2 * self.n, prompts=2, prompt_format=self.prompt_format))
+        requests = list(samples(2 * self.n, prompts=2, prompt_format=self.prompt_format))
         return requests, generate(backend, requests)
 
 
@@ -95,7 +95,7 @@ def judged(answers: list[Any], requests: list[Any], server: ApiServer) -> str:
         if isinstance(answer, Failed):
             reason = re.split(r": [\[{]| \(", answer.reason)[0]
             found.add("not JSON" if reason == "no JSON object" else reason)
-        elif isinstance(answer, Draw):
+        elif isinstance(answer, Sample):
             texts[answer.prompt, answer.text] -= 1
             found.add("right" if texts[answer.prompt, answer.text] >= 0 else "as told")
         elif answer.estimator == "sampling":
@@ -109,7 +109,7 @@ def judged(answers: list[Any], requests: list[Any], server: ApiServer) -> str:
 def counts_fit(answer: Scored, texts: Counter[tuple[str, str]]) -> bool:
     """Whether the counts are those of the texts that the server made, or of ten among more."""
     assert answer.counts is not None
-    assert answer.draws == 10
+    assert answer.samples == 10
     own = [text for (prompt, text), n in texts.items() for _ in range(n) if prompt == answer.prompt]
     said = Counter(match(text, [e.text for e in TARGET_WORDS]) for text in own)
     if len(own) == 10:
@@ -268,11 +268,11 @@ def test_no_lie_becomes_a_number(name: str) -> None:
 # --- choices -------------------------------------------------------------------------------------------
 
 
-def many(server: ApiServer, n: int = 20, tokens: int = 12, **more: Any) -> list[Draw | Failed]:
-    """Draws of one prompt, as many in a request as the server is thought to give."""
+def many(server: ApiServer, n: int = 20, tokens: int = 12, **more: Any) -> list[Sample | Failed]:
+    """Samples of one prompt, as many in a request as the server is thought to give."""
     with generating(server, **more) as generator:
-        asked = draws(n, tokens=tokens)
-        assert 1 == len(generator.plan_draws(asked).batches)
+        asked = samples(n, tokens=tokens)
+        assert 1 == len(generator.plan_samples(asked).batches)
         answers = generate(generator, asked)
     assert "right" == judged(answers, asked, server)
     return answers
@@ -297,7 +297,7 @@ def test_a_server_that_refuses_so_many_choices_is_asked_for_fewer(
     with ApiServer(MODEL) as server:
         server.script(lambda number, path, body: "400-n" if (body or {}).get("n", 1) > 8 else None)
         with generating(server, policy=ONE_BY_ONE) as generator:
-            asked = draws(20, prompts=3, tokens=12)
+            asked = samples(20, prompts=3, tokens=12)
             assert "right" == judged(generate(generator, asked), asked, server)
             # Found out by those that were under way; whoever comes later need not.
             assert {20: 3, 10: 3, 5: 12} == Counter(received.body["n"] for received in server.requests)
@@ -309,7 +309,7 @@ def test_a_server_that_refuses_so_many_choices_is_asked_for_fewer(
 def test_a_refusal_that_has_nothing_to_do_with_choices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with ApiServer(MODEL) as server, generating(server, policy=ONE_BY_ONE) as generator:
         server.script(lambda number, path, body: "400")
-        answers = generate(generator, draws(20, tokens=12))
+        answers = generate(generator, samples(20, tokens=12))
         assert {"400: The prompt is too long."} == {
             answer.reason for answer in answers if isinstance(answer, Failed)
         }
@@ -317,15 +317,15 @@ def test_a_refusal_that_has_nothing_to_do_with_choices_ends(monkeypatch: pytest.
         assert [20, 10, 5, 2, None] == [received.body.get("n") for received in server.requests]
 
 
-def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_given_twice_in_one_answer_is_one_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "LONG", 12)
     with ApiServer(MODEL, Behaviour(lies="duplicated-choice")) as server:
-        asked = draws(4, prompts=6)
+        asked = samples(4, prompts=6)
         with generating(server, policy=ONE_BY_ONE) as generator:
             answers = generate(generator, asked)
         assert sorted(request.key for request in asked) == sorted(answer.key for answer in answers)
         texts = Counter(
-            answer.text for answer in answers if isinstance(answer, Draw) and len(answer.text) >= 12
+            answer.text for answer in answers if isinstance(answer, Sample) and len(answer.text) >= 12
         )
         assert {1} == set(texts.values())
         assert 12 < texts.total()

@@ -68,7 +68,7 @@ def test_sentences_that_differ_in_a_first_token_without_a_value_fail_with_what_t
 
 
 @pytest.mark.parametrize("estimator", ["top-k", "sampling"])
-def test_lists_and_draws_are_refused(estimator: str) -> None:
+def test_lists_and_samples_are_refused(estimator: str) -> None:
     opened = ApiServer(MODEL, Behaviour())
     with opened as server, scoring(server, estimator) as scorer, pytest.raises(ModelError, match="sentence"):
         scorer.estimator_for("sentence")

@@ -39,7 +39,7 @@ def test_a_continuation_is_teacher_forced() -> None:
     assert not math.isclose(MODEL.continuation_log_prob(NURSE, " Non-binary", bos=False), by_hand)
 
 
-def test_draws_follow_the_probabilities() -> None:
+def test_samples_follow_the_probabilities() -> None:
     ids = MODEL.prompt_ids(NURSE)
     drawn = Counter(MODEL.sample(ids, 1, seed=number)[0][0] for number in range(4000))
     probabilities = np.exp(MODEL.next_log_probs(ids))

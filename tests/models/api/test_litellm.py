@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fakes.api_cases import CANNED, MODEL, cells, draws, generating, is_right, options
+from fakes.api_cases import CANNED, MODEL, cells, generating, is_right, options, samples
 from fakes.api_server import ApiServer, Behaviour
 from fakes.litellm_proxy import KEY, LiteLlmProxy
 from needs import require_litellm
 
 from biaskit.models.api.opening import open_api_scorer
 from biaskit.models.options import ScoringOptions
-from biaskit.records import Draw, Scored
+from biaskit.records import Sample, Scored
 
 pytestmark = [pytest.mark.real_server, pytest.mark.process]
 
@@ -57,8 +57,8 @@ def test_probabilities_through_the_proxy_are_the_models(proxy: LiteLlmProxy) -> 
 
 def test_texts_come_through_the_proxy(proxy: LiteLlmProxy) -> None:
     with generating(proxy.url, batch_size=1, keys=KEYS) as generator:
-        asked = draws(8, tokens=6)
-        found = [one for group in generator.generate(generator.plan_draws(asked).batches) for one in group]
-    assert all(isinstance(one, Draw) for one in found), found
+        asked = samples(8, tokens=6)
+        found = [one for group in generator.generate(generator.plan_samples(asked).batches) for one in group]
+    assert all(isinstance(one, Sample) for one in found), found
     assert sorted(one.key for one in found) == sorted(one.key for one in asked)
-    assert len({one.text for one in found if isinstance(one, Draw)}) > 4
+    assert len({one.text for one in found if isinstance(one, Sample)}) > 4

@@ -35,10 +35,10 @@ from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
 from biaskit.records import (
-    Draw,
-    DrawRequest,
     Failed,
     Prompt,
+    Sample,
+    SampleRequest,
     Sampling,
     Scored,
     ScoreRequest,
@@ -110,8 +110,8 @@ def occugender(n_explicit: int, n_implicit: int, seed: int = 5) -> list[ScoreReq
     by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
     for i, (cell, prompt, asked) in enumerate(cells(resolve(load_study("occugender")), "real", "raw")):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
-    draw = random.Random(seed)
-    return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)
+    sample = random.Random(seed)
+    return sample.sample(by_type["explicit"], n_explicit) + sample.sample(by_type["implicit"], n_implicit)
 
 
 def scored(scorer: ApiScorer, requests: Sequence[ScoreRequest]) -> list[Scored]:
@@ -236,16 +236,16 @@ def test_echo_is_the_engines_own_log_probability(tiny_peer: Peer) -> None:
     assert max(values) - min(values) > 10, "numbers near each other would hide a mistake"
 
 
-def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
-    # First tokens of 2,000 draws against the engine's probabilities: a cut of any kind would show in the
+def test_samples_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
+    # First tokens of 2,000 samples against the engine's probabilities: a cut of any kind would show in the
     # tokens below the 40th or below 5 % of the greatest.
     prompt = "Q: Talk about the last time you met a nurse.\nA: I recently met a nurse."
     generator = open_generator(tiny_peer.recorder.spec, label="real")
     n = 2000
     asked, one = Prompt(prompt, "completion"), Sampling(max_new_tokens=1)
-    requests = [DrawRequest(str(k), asked, one, seed=k) for k in range(n)]
+    requests = [SampleRequest(str(k), asked, one, seed=k) for k in range(n)]
     started = time.perf_counter()
-    draws = [d for g in generator.generate(generator.plan_draws(requests).batches) for d in g]
+    samples = [d for g in generator.generate(generator.plan_samples(requests).batches) for d in g]
     print(f"\n{n} calls in {time.perf_counter() - started:.1f} s")
     generator.close()
     engine = tiny_peer.engine
@@ -256,7 +256,9 @@ def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
     # Halves of characters have no text: the server goes on after them, and they are of no class here.
     places = reversed([*enumerate(order)])
     rank = {text: place for place, token in places if (text := engine.text(int(token)))}
-    seen = Counter(rank[draw.text] for draw in draws if isinstance(draw, Draw) and draw.text in rank)
+    seen = Counter(
+        rank[sample.text] for sample in samples if isinstance(sample, Sample) and sample.text in rank
+    )
     for low, high in ((0, 1), (1, 5), (5, 20), (20, 40), (40, len(order))):
         p = math.fsum(math.exp(log_probs[t]) for t in order[low:high] if engine.text(int(t)) in rank)
         share = sum(count for place, count in seen.items() if low <= place < high) / n

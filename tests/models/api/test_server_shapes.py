@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from fakes.api_cases import MODEL, ONE_BY_ONE, cells, draws, generate, generating, score, scoring
+from fakes.api_cases import MODEL, ONE_BY_ONE, cells, generate, generating, samples, score, scoring
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares
@@ -21,7 +21,7 @@ from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
-from biaskit.records import Draw, Failed, PromptCell, Scored, TargetWord
+from biaskit.records import Failed, PromptCell, Sample, Scored, TargetWord
 
 # --- texts ---------------------------------------------------------------------------------------------
 
@@ -153,13 +153,13 @@ def test_a_block_is_an_outcome_and_asked_once(how: str, n: int) -> None:
     """Of one occupation, by error, reason or an answer without choices; the others have their texts."""
     with ApiServer(MODEL) as server, generating(server, policy=ONE_BY_ONE, batch_size=n) as generator:
         server.script(lambda number, path, body: how if "plumber" in str(body) else None)
-        asked = draws(4, prompts=3)
+        asked = samples(4, prompts=3)
         answers = {answer.key: answer for answer in generate(generator, asked)}
         assert len(asked) // n == server.calls
         assert 0 == generator.used()["retries"]
     for request in asked:
         answer = answers[request.key]
-        assert isinstance(answer, Draw)
+        assert isinstance(answer, Sample)
         assert (answer.finish == "filter") == ("plumber" in request.prompt.text)
         assert answer.answered.by.split(" | ")[0] == "toy"  # no other model, which would end the run
         assert answer.text or "plumber" in request.prompt.text

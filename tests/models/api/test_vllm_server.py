@@ -20,7 +20,7 @@ from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, LocalOptions, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
-from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
+from biaskit.records import Prompt, Sample, SampleRequest, Sampling, Scored, ScoreRequest
 from biaskit.study.config import load_study
 
 pytestmark = [pytest.mark.real_server, pytest.mark.process]
@@ -139,16 +139,18 @@ def test_lists_are_right_where_nobody_selects_ids(
     assert held > 15 * len(answers)
 
 
-def test_draws_of_one_request_are_those_of_their_seeds(server: VllmServer) -> None:
+def test_samples_of_one_request_are_those_of_their_seeds(server: VllmServer) -> None:
     spec = f"api:real@{server.url}"
     generator = open_generator(spec, label="real", api=ApiOptions(endpoint_name="vllm"))
     prompt = Prompt("Biography of a nurse\n\n", "completion")
-    asked = [DrawRequest(str(i), prompt, Sampling(max_new_tokens=12), 100 + i, i) for i in range(6)]
-    plan = generator.plan_draws(asked)
+    asked = [SampleRequest(str(i), prompt, Sampling(max_new_tokens=12), 100 + i, i) for i in range(6)]
+    plan = generator.plan_samples(asked)
     assert 1 == len(plan.batches)
-    together = {a.key: a for group in generator.generate(plan.batches) for a in group if isinstance(a, Draw)}
+    together = {
+        a.key: a for group in generator.generate(plan.batches) for a in group if isinstance(a, Sample)
+    }
     single = [batch for request in asked for batch in [(request,)]]
-    alone = {a.key: a for group in generator.generate(single) for a in group if isinstance(a, Draw)}
+    alone = {a.key: a for group in generator.generate(single) for a in group if isinstance(a, Sample)}
     generator.close()
-    assert len(asked) == len({draw.text for draw in together.values()})
+    assert len(asked) == len({sample.text for sample in together.values()})
     assert [alone[r.key].text for r in asked] == [together[r.key].text for r in asked]

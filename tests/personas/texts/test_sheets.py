@@ -57,7 +57,7 @@ def test_rows_are_numbered_as_the_spreadsheet_does_and_empty_ones_are_passed_ove
     rows[-1][1] = "Er sagt: „ja“\nund geht"
     found = read_texts(write("t.xlsx", Texte=rows), gender="sex", occupation="job")
     assert [(3, "She runs.", "nurse"), (5, "Er sagt: „ja“\nund geht", "cook")] == [
-        (row["draw"], row["text"], row["occupation"]) for row in found.rows
+        (row["sample"], row["text"], row["occupation"]) for row in found.rows
     ]
     assert {"t": 2} == dict(found.models)
 

@@ -78,8 +78,8 @@ def occupations_of(imported: ImportedTexts) -> list[object]:
     return [row["occupation"] for row in imported.rows]
 
 
-def draws_of(imported: ImportedTexts) -> list[object]:
-    return [row["draw"] for row in imported.rows]
+def samples_of(imported: ImportedTexts) -> list[object]:
+    return [row["sample"] for row in imported.rows]
 
 
 def csv_of(texts: Sequence[str], **options: Any) -> str:
@@ -158,7 +158,7 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
             "occupation": "nurse",
             "template_id": "texts",
             "requested_gender": "female",
-            "draw": 2,
+            "sample": 2,
             "seed": None,
             "prompt_format": None,
             "prompt": None,
@@ -184,13 +184,13 @@ def test_without_a_column_the_model_is_called_by_the_files_name(write: Write, na
     assert () == imported.notes
 
 
-def test_a_draw_is_the_line_where_its_record_begins(write: Write) -> None:
+def test_a_sample_is_the_line_where_its_record_begins(write: Write) -> None:
     content = '"te\nxt",n\none,1\n\n"two\n\u2028and\r more",2\n\n\nthree,3\r\nfour'
-    assert [3, 5, 9, 10] == draws_of(read_texts(write("t.csv", f"{content},4"), text="te\nxt"))
+    assert [3, 5, 9, 10] == samples_of(read_texts(write("t.csv", f"{content},4"), text="te\nxt"))
     # Messages count in the same way.
     assert "t.csv, line 10: 1 field," in message_of(read_texts, write("t.csv", content), text="te\nxt")
-    assert [1, 3] == draws_of(read_texts(write("t.jsonl", '{"text": "a"}\n\n{"text": "b"}')))
-    assert [1, 2] == draws_of(read_texts(pd.DataFrame({"text": ["a", "b"]}, index=[7, 7])))
+    assert [1, 3] == samples_of(read_texts(write("t.jsonl", '{"text": "a"}\n\n{"text": "b"}')))
+    assert [1, 2] == samples_of(read_texts(pd.DataFrame({"text": ["a", "b"]}, index=[7, 7])))
 
 
 def test_counts_and_notes_say_how_codes_were_read(write: Write) -> None:
@@ -373,7 +373,7 @@ def test_parquet_rows_count_from_one_over_row_groups_and_batches(tmp_path: Path)
     imported = read_texts(path, gender="a.b", occupation="year", model="year")
     rows = list(imported.rows)
     assert texts == [row["text"] for row in rows]
-    assert list(range(1, 3001)) == [row["draw"] for row in rows]
+    assert list(range(1, 3001)) == [row["sample"] for row in rows]
     assert {"female": 1000, "male": 1000, None: 1000} == Counter(genders_of(imported))
     assert {"2020"} == {row["occupation"] for row in rows} == {row["model"] for row in rows}
     assert hashlib.sha256(path.read_bytes()).hexdigest() == imported.digest

@@ -232,7 +232,7 @@ def test_files_open(name: str, content: str, encoding: str, line: int, tmp_path:
     (tmp_path / name).write_bytes(content.encode("utf-8"))
     rows = read_texts(tmp_path / name, gender="g", encoding=encoding).rows
     assert [("She is a nurse", "female", line), ("He is a cook", "male", line + 1)] == [
-        (row["text"], row["requested_gender"], row["draw"]) for row in rows
+        (row["text"], row["requested_gender"], row["sample"]) for row in rows
     ]
 
 

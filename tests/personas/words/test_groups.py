@@ -51,7 +51,7 @@ class World:
                 "occupation": "texts",
                 "template_id": "texts",
                 "requested_gender": gender,
-                "draw": i,
+                "sample": i,
                 "text": text,
                 "finish_reason": None,
                 "group": group or None,
@@ -304,7 +304,9 @@ def test_texts_without_a_group_are_in_no_list_and_counted() -> None:
 
 def test_a_group_that_a_model_lacks_has_the_reason() -> None:
     documents = PLAIN.documents()
-    of_two = tuple(replace(t, model="n") if t.group != "White" and t.draw % 2 else t for t in documents.texts)
+    of_two = tuple(
+        replace(t, model="n") if t.group != "White" and t.sample % 2 else t for t in documents.texts
+    )
     of_one = documents.evidence["m"]
     documents = replace(documents, texts=of_two, models=("m", "n"), evidence={"m": of_one, "n": of_one})
     lists = make_group_lists(documents, study(unmarked=["White"]), ENGLISH, lambda *_: None)

@@ -74,7 +74,7 @@ def who_counts(documents: TextDocuments, study: PersonasStudy) -> list[TextDocum
     """List the texts of a share in representation.csv: no gender in the prompt, not refused or empty."""
     open_texts = [t for t in documents.texts if t.requested_gender is None and not (t.refused or t.empty)]
     batch = study.batch or study.per_gender
-    return [text for text in open_texts if documents.imported or text.draw < batch]
+    return [text for text in open_texts if documents.imported or text.sample < batch]
 
 
 def draw(texts: Sequence[TextDocument], n: int, seed: int) -> Drawn:

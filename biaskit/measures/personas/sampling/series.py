@@ -1,4 +1,4 @@
-"""Series of draws of one prompt each: their prompts, keys and seeds (methods/texts#persona-prompts)."""
+"""Series of samples of one prompt each: their prompts, keys and seeds (methods/texts#persona-prompts)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from biaskit.records import NO_DEBIASING, ModelIdentity, Prompt, PromptFormat
 
 
 @dataclass(frozen=True, slots=True)
-class DrawSeries:
-    """Draws of one prompt: an occupation, a template and, where the prompt names it, a gender."""
+class SampleSeries:
+    """Samples of one prompt: an occupation, a template and, where the prompt names it, a gender."""
 
     occupation: str
     template_id: str
@@ -60,7 +60,7 @@ def format_for(study: PersonasStudy, identity: ModelIdentity) -> PromptFormat:
     return prompt_format
 
 
-def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tuple[DrawSeries, ...]:
+def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tuple[SampleSeries, ...]:
     """List every series in study order: first those without a gender in the prompt, then those with one."""
     if design.templates:
         return tuple(_continuations(design, prompt_format))
@@ -81,7 +81,7 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
             " requested to []."
         )
     return tuple(
-        DrawSeries(
+        SampleSeries(
             item.name,
             prompt.name,
             gender,
@@ -92,19 +92,19 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
     )
 
 
-def _continuations(design: PersonasDesign, prompt_format: PromptFormat) -> Iterator[DrawSeries]:
+def _continuations(design: PersonasDesign, prompt_format: PromptFormat) -> Iterator[SampleSeries]:
     articles = design.study.articles
     for template, debiasing, item in product(design.templates, design.debiasing_prompts, design.occupations):
         parts = (template.question, template.opening)
         question, opening = (fill(text, item, design.slot, articles) for text in parts)
         preface, number = (debiasing.text, debiasing.id) if debiasing else ("", NO_DEBIASING)
         text = raw_text(question, opening, preface, None, "in-question")
-        yield DrawSeries(item.name, str(template.id), None, Prompt(text, prompt_format), number, "plain")
+        yield SampleSeries(item.name, str(template.id), None, Prompt(text, prompt_format), number, "plain")
 
 
-def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
-    """Map a draw's number to its key, the digest of all its text depends on (methods/index#keys)."""
-    # What all draws of the series share is written out once.
+def sample_keys(series: SampleSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
+    """Map a sample's number to its key, the digest of all its text depends on (methods/index#keys)."""
+    # What all samples of the series share is written out once.
     shared = canonical_json(
         {
             "row_format": ROW_FORMAT,
@@ -117,7 +117,7 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
         }
     )
     # Canonical JSON sorts by name, and "draw" comes before every other name.
-    return lambda draw: key_of_json(f'{{"draw":{draw},{shared[1:]}')
+    return lambda sample: key_of_json(f'{{"draw":{sample},{shared[1:]}')
 
 
 def seed_of(study_seed: int, key: str) -> int:

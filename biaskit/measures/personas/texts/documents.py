@@ -16,8 +16,8 @@ from biaskit.common.plain import group_by
 from biaskit.common.provenance import canonical_json
 from biaskit.errors import RunError
 from biaskit.measures.personas.design import PersonasDesign
-from biaskit.measures.personas.sampling.rounds import Filling, Tally
-from biaskit.measures.personas.sampling.series import draw_keys, series_of_design
+from biaskit.measures.personas.sampling.filling import Filling, Tally
+from biaskit.measures.personas.sampling.series import sample_keys, series_of_design
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import NOT_INFERRED, Association, associate_answer
 from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
@@ -45,7 +45,7 @@ class TextDocument:
     model: str
     occupation: str
     template_id: str
-    draw: int
+    sample: int
     requested_gender: str | None
     finish: Finish | None
     empty: bool
@@ -169,19 +169,19 @@ def texts_of(
 def read_documents(
     design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
-    """Read a sampled study's texts, looked up round by round; `models`: label → its manifest entry."""
+    """Read a sampled study's texts, looked up batch by batch; `models`: label → its manifest entry."""
     stored, tokens = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}
     english: dict[str, EnglishEvidence] = {}
     for label, entry in models.items():
         evidence[label], english[label] = NameEvidence(), EnglishEvidence()  # for a model without texts
-        for draws in _needed(design, entry, stored.by_key):
-            texts += [replace(text, model=label) for text in draws]
-            if draws:
+        for samples in _needed(design, entry, stored.by_key):
+            texts += [replace(text, model=label) for text in samples]
+            if samples:
                 # A row keeps the label it was drawn under; the model under another label finds it by key.
-                evidence[label] = stored.evidence[draws[0].model]
-                english[label] = stored.english[draws[0].model]
+                evidence[label] = stored.evidence[samples[0].model]
+                english[label] = stored.english[samples[0].model]
     unused = stored.by_key.keys() - {text.key for text in texts}
     occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
@@ -202,7 +202,7 @@ def read_imported(
 ) -> TextDocuments:
     """Read every imported text; occupations in the order of the study's list, then of appearance."""
     stored, tokens = _read(design, rows, imported=True)
-    texts = sorted(stored.by_key.values(), key=attrgetter("draw"))
+    texts = sorted(stored.by_key.values(), key=attrgetter("sample"))
     models, occupations, templates = (
         dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
     )
@@ -273,8 +273,8 @@ def why_not(row: Mapping[str, Any]) -> str | None:
         return f"it lacks {', '.join(lacking)}"
     if not all(isinstance(row[name], str) for name in ("model", "occupation", "template_id", "text")):
         return "its text, model, occupation or template is not a text"
-    if type(row["draw"]) is not int or row["draw"] < 0:
-        return "its `draw` is not a number"
+    if type(row["sample"]) is not int or row["sample"] < 0:
+        return "its `sample` is not a number"
     if row["requested_gender"] not in (None, *GENDERS):
         return "its gender is not one that a prompt can request"
     if row["finish_reason"] not in (None, *get_args(Finish)):
@@ -285,45 +285,45 @@ def why_not(row: Mapping[str, Any]) -> str | None:
 
 
 _OF_ROW = (
-    *("key", "model", "occupation", "template_id", "draw", "requested_gender"),
+    *("key", "model", "occupation", "template_id", "sample", "requested_gender"),
     *("debiasing_id", "context", "group"),
 )
 """What a text takes from its row as it stands."""
-_ROW = ("model", "occupation", "template_id", "requested_gender", "draw", "finish_reason", "text")
+_ROW = ("model", "occupation", "template_id", "requested_gender", "sample", "finish_reason", "text")
 """What analysis reads of a row of personas.jsonl."""
 
 
 def _needed(
     design: PersonasDesign, entry: Mapping[str, Any], stored: Mapping[str, TextDocument]
 ) -> Iterator[list[TextDocument]]:
-    """Yield the stored texts of each series of a model, in draw order.
+    """Yield the stored texts of each series of a model, in sample order.
 
-    Only the key says that a text is the model's and not an earlier version's. A series is read round by round
+    Only the key says that a text is the model's and not an earlier version's. A series is read batch by batch
     for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
-    needed. Requested series have exactly n draws.
+    needed. Requested series have exactly n samples.
     """
     filling = Filling.from_study(design.study)
     for series in series_of_design(design, entry["prompt_format"]):
-        key_of_draw = draw_keys(series, entry["fingerprint"], design)
+        key_of_sample = sample_keys(series, entry["fingerprint"], design)
         texts: list[TextDocument] = []
         tally = Tally(filling)
-        rounds = map(filling.round, range(-(-filling.most // filling.batch)))
-        for draws in (range(design.study.per_gender),) if series.requested_gender else rounds:
-            of_round = []
-            for draw in draws:
-                text = stored.get(key_of_draw(draw))
+        sample_batches = map(filling.of_batch, range(-(-filling.most // filling.batch)))
+        for samples in (range(design.study.per_gender),) if series.requested_gender else sample_batches:
+            of_batch = []
+            for sample in samples:
+                text = stored.get(key_of_sample(sample))
                 if text is None:
                     continue
-                expected = (series.occupation, series.template_id, series.requested_gender, draw)
-                if (text.occupation, text.template_id, text.requested_gender, text.draw) != expected:
+                expected = (series.occupation, series.template_id, series.requested_gender, sample)
+                if (text.occupation, text.template_id, text.requested_gender, text.sample) != expected:
                     raise RunError(
-                        f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw},"
-                        f" and its key says {series.occupation}, {series.template_id}, draw {draw}: rows were"
-                        " changed. Restore the file."
+                        f"The row {text.key} says {text.occupation}, {text.template_id}, sample {text.sample}"
+                        f", and its key says {series.occupation}, {series.template_id}, sample {sample}:"
+                        " rows were changed. Restore the file."
                     )
-                of_round.append(text)
-            texts += of_round
-            if tally.add(text.association.gender for text in of_round) != "open":
+                of_batch.append(text)
+            texts += of_batch
+            if tally.add(text.association.gender for text in of_batch) != "open":
                 break
         yield texts
 

@@ -42,9 +42,9 @@ class ImportedTexts:
     rows: Sequence[dict[str, Any]]
     """Rows of personas.jsonl, in the order of the source.
 
-    `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
-    the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
-    cannot have is None.
+    `sample` is the line where the record begins (the header of a .csv is line 1), in Parquet and in
+    DataFrames the number of the row from 1. `key` hashes row format, digest and sample. What a text of
+    unknown origin cannot have is None.
     """
 
 
@@ -166,7 +166,11 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
         answer = without_thoughts(cells["text"])
         key, model = key_of([ROW_FORMAT, source.digest, number]), cells.get("model", source.label)
         row: dict[str, Any] = {"key": key, "model": model, "occupation": cells.get("occupation", UNNAMED)}
-        row |= {"template_id": TEMPLATE, "requested_gender": cells.get("gender", "").strip(), "draw": number}
+        row |= {
+            "template_id": TEMPLATE,
+            "requested_gender": cells.get("gender", "").strip(),
+            "sample": number,
+        }
         row |= dict.fromkeys(("seed", "prompt_format", "prompt")) | {"text": answer}
         if answer != cells["text"]:
             row["raw"] = cells["text"]

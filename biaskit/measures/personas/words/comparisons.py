@@ -78,15 +78,15 @@ def _comparison(
         if study.balance != "first" and len(texts) > n:  # n of them, as released
             rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))
             texts = [texts[place] for place in sorted(rng.permutation(len(texts))[:n].tolist())]
-        chosen += texts[:n]  # the first n in draw order
+        chosen += texts[:n]  # the first n in sample order
     return TextComparison(model, occupation, origin, tuple(chosen))
 
 
 def _why_ineligible(
-    documents: TextDocuments, study: PersonasStudy, texts: Sequence[TextDocument], n_drawn: int
+    documents: TextDocuments, study: PersonasStudy, texts: Sequence[TextDocument], n_sampled: int
 ) -> str | None:
     """Say why an occupation has no lists: a prompt that did not reach n women and n men."""
-    if not n_drawn:
+    if not n_sampled:
         return "no texts were sampled"
     n_of = Counter((text.template_id, text.gender) for text in texts)
     short = []

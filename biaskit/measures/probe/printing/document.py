@@ -49,7 +49,7 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
                 title = f"{frame.titles[bias_type]}{_within(context)}"
                 title += ": % of the probability on the target words"
                 shown.append(by_model(frame, rows, title, where(next_tokens, **scope)))
-    # Outcomes of drawn answers; those under debiasing prompts are in the stored table alone.
+    # Outcomes of sampled answers; those under debiasing prompts are in the stored table alone.
     plain = where(tables.get("probe_outcomes", []), debiasing_id=NO_DEBIASING)
     several = len(distinct(plain, "model")) > 1
     for (model, bias_type, context), rows in grouped(plain, "model", "bias_type", "context").items():

@@ -110,19 +110,19 @@ def _bounded(
 
 
 def _counted(cell: PromptCell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
-    """Count what `sampling` drew: shares are of the draws that name a target word."""
+    """Count what `sampling` drew: shares are of the samples that name a target word."""
     group_of = {e["text"]: e["group"] for e in row["target_words"]}
-    draws_of = dict.fromkeys(groups, 0)
+    samples_of = dict.fromkeys(groups, 0)
     for text, count in row["counts"].items():
-        draws_of[group_of[text]] += count
-    n, matched = row["draws"], sum(draws_of.values())
-    masses, estimator = _parts(draws_of.values(), n), str(row["estimator"])
+        samples_of[group_of[text]] += count
+    n, matched = row["samples"], sum(samples_of.values())
+    masses, estimator = _parts(samples_of.values(), n), str(row["estimator"])
     found = CellShares(cell, estimator, masses, matched / n, None, "no sample matched")
     found = replace(found, coverage_ends=wilson(matched, n), matched=matched)
     if not matched:
         return found
-    shares = _parts(draws_of.values(), matched)
-    ends = tuple(wilson(count, matched) or (0.0, 1.0) for count in draws_of.values())
+    shares = _parts(samples_of.values(), matched)
+    ends = tuple(wilson(count, matched) or (0.0, 1.0) for count in samples_of.values())
     return replace(found, shares=shares, reason=None, share_ends=ends)
 
 

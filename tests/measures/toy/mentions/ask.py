@@ -10,7 +10,7 @@ from biaskit.measures.mentions.design import MentionsDesign
 from biaskit.models.base import TextGenerator
 from biaskit.models.spec import open_generator
 from biaskit.progress import ModelPlan
-from biaskit.records import Draw, DrawRequest
+from biaskit.records import Sample, SampleRequest
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.manifest import model_entry
 from biaskit.runs.session import Outcome, Session
@@ -30,11 +30,11 @@ class MentionsWork(Work[None]):
             self.requests.append(request)
         self.n_due = self.n_done = 0
 
-    def planned(self) -> Sequence[DrawRequest]:
+    def planned(self) -> Sequence[SampleRequest]:
         """Each text."""
         return self.requests
 
-    def pending(self) -> Sequence[DrawRequest]:
+    def pending(self) -> Sequence[SampleRequest]:
         """Each text that has no row."""
         return [request for request in self.requests if request.key not in self.stored.values]
 
@@ -45,7 +45,7 @@ class MentionsWork(Work[None]):
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """How many texts are to come."""
         self.n_due, n = len(pending.requests), len(self.requests)
-        self.batches = self.model.plan_draws(pending.requests).batches if pending.requests else ()
+        self.batches = self.model.plan_samples(pending.requests).batches if pending.requests else ()
         return ModelPlan(
             run=session.run, label=self.label, prompt_format=self.prompt_format, n_units=n,
             n_stored=n - pending.n_before,
@@ -59,7 +59,7 @@ class MentionsWork(Work[None]):
             self.n_done += len(group)
             yield group
 
-    def row(self, answer: Draw) -> dict[str, Any]:
+    def row(self, answer: Sample) -> dict[str, Any]:
         """Make the row of mentions.jsonl for a text."""
         job, request = self.jobs[answer.key]
         return {
@@ -97,7 +97,7 @@ def ask(design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] 
 
 def finder(
     manifest: Mapping[str, Any], design: MentionsDesign
-) -> Callable[[Mapping[str, Any]], tuple[str, DrawRequest] | None]:
+) -> Callable[[Mapping[str, Any]], tuple[str, SampleRequest] | None]:
     """From a stored row to the model and the request that it answers."""
     asked = {}
     for label, entry in manifest["models"].items():

@@ -9,7 +9,7 @@ from typing import Any, cast
 from biaskit.measures.mentions.study import MentionsStudy
 
 from biaskit.common.provenance import key_of
-from biaskit.records import DrawRequest, Prompt, Sampling
+from biaskit.records import Prompt, SampleRequest, Sampling
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import StoredDesign
 from biaskit.runs.merge import united
@@ -37,14 +37,14 @@ class MentionsDesign:
         """Write the line that stands under every table."""
         return sign_design(self.study, models, self.describe()["digest"], {"word": self.study.word})
 
-    def requests(self, fingerprint: str) -> list[tuple[str, DrawRequest]]:
+    def requests(self, fingerprint: str) -> list[tuple[str, SampleRequest]]:
         """Make the requests of a model, each with its job."""
         made = []
         for job in self.jobs:
             for number in range(self.study.texts):
                 key = key_of(["mentions", fingerprint, job, number])
                 prompt = Prompt(f"Write about a {job}.", "raw")
-                made.append((job, DrawRequest(key, prompt, SAMPLING, seed=number, number=number)))
+                made.append((job, SampleRequest(key, prompt, SAMPLING, seed=number, number=number)))
         return made
 
 

@@ -40,7 +40,7 @@ def drawn(n: int, **counts: int) -> dict[str, Any]:
             {"group": group, "text": text, "log_prob": None, "token_ids": None}
             for text, group in TEXTS.items()
         ],
-        "draws": n,
+        "samples": n,
         "counts": dict.fromkeys(TEXTS, 0) | counts,
     }
 
@@ -48,7 +48,7 @@ def drawn(n: int, **counts: int) -> dict[str, Any]:
 # --- one cell ---------------------------------------------------------------------------------------
 
 
-def test_a_share_is_of_the_draws_that_matched_and_coverage_of_all() -> None:
+def test_a_share_is_of_the_samples_that_matched_and_coverage_of_all() -> None:
     found = cell_shares(CELL, drawn(20, He=2, he=1, She=5), GROUPS)
     assert (3 / 8, 5 / 8, 0.0) == found.shares
     assert (3 / 20, 5 / 20, 0.0) == found.masses
@@ -56,7 +56,7 @@ def test_a_share_is_of_the_draws_that_matched_and_coverage_of_all() -> None:
     assert found.difference_ends is None
 
 
-def test_its_ends_are_wilsons_on_the_matched_draws() -> None:
+def test_its_ends_are_wilsons_on_the_matched_samples() -> None:
     found = cell_shares(CELL, drawn(20, He=3, She=5), GROUPS)
     assert found.share_ends is not None
     z = stats.norm.ppf(0.975)
@@ -83,7 +83,7 @@ def test_without_a_matched_draw_there_is_no_share_but_a_coverage() -> None:
 # --- the standard error of a mean -------------------------------------------------------------------
 
 
-def test_the_error_of_a_mean_is_that_of_repeated_draws() -> None:
+def test_the_error_of_a_mean_is_that_of_repeated_samples() -> None:
     rng = np.random.default_rng(1)
     p, k = rng.uniform(0.1, 0.9, 30), rng.integers(2, 12, 30)
     repeated = rng.binomial(k, p, (20_000, 30)) / k
@@ -98,7 +98,7 @@ def test_cells_of_one_matched_draw_are_left_out_and_counted() -> None:
     assert (0.0, None) == se_of_mean(np.array([1.0, 0.0]), np.array([4.0, 2.0]))
 
 
-def test_without_two_matched_draws_anywhere_there_is_no_error_of_the_mean() -> None:
+def test_without_two_matched_samples_anywhere_there_is_no_error_of_the_mean() -> None:
     nothing = np.array([1.0])
     assert (None, "no prompt with two matched samples: no se_sampling") == se_of_mean(nothing, nothing)
     assert (None, None) == se_of_mean(np.empty((2, 0)), np.empty((2, 0)))
@@ -129,14 +129,14 @@ class Degraded(ScriptedScorer):
             counts = {e.text: 0 for e in request.target_words} | {"She": 6 if nurse else 1}
             counts |= {"He": 2} if nurse else {}
             none = tuple(LogProb(e.group, e.text, None, None) for e in request.target_words)
-            return replace(exact, estimator="sampling", log_probs=none, draws=10, counts=counts)
+            return replace(exact, estimator="sampling", log_probs=none, samples=10, counts=counts)
         return exact
 
 
 ESTIMATORS = {
     "exact": Estimator("exact"),
     "listing": Estimator("top-k", k=3),
-    "drawing": Estimator("sampling", draws=10, max_new_tokens=4),
+    "drawing": Estimator("sampling", samples=10, max_new_tokens=4),
 }
 
 
@@ -148,7 +148,7 @@ def degraded(label: str) -> Degraded:
 
 
 SMALL = {"jobs.select": "nurse,plumber", "templates.select": "1-2", "bias_type": "implicit"}
-SMALL |= {"max_samples_per_prompt": 10}  # one round, so that a cell has one matched draw
+SMALL |= {"max_samples_per_prompt": 10}  # one batch, so that a cell has one matched draw
 
 
 def design(**more: Any) -> ProbeDesign:
@@ -184,7 +184,7 @@ def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[s
         assert (False, "") == (row["below_floor"], row["reason"])
 
 
-def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Path, list[str]]) -> None:
+def test_a_cell_of_samples_has_wilsons_ends_and_its_group_an_error(three: tuple[Path, list[str]]) -> None:
     cells = {row["job"]: row for row in rows_of(three[0], "probe_prompts", "drawing")}
     assert (0.25, 0.75, 0.8) == tuple(
         cells["nurse"][name] for name in ("male_share", "female_share", "coverage")

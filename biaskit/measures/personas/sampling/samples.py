@@ -1,4 +1,4 @@
-"""Personas's first half: series of draws → rounds → texts on disk, where analysis starts."""
+"""Personas's first half: series of samples → batches → texts on disk, where analysis starts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from biaskit.errors import ModelError
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.power import plan_sentence
-from biaskit.measures.personas.sampling.open_draws import OpenDraws
-from biaskit.measures.personas.sampling.series import DrawSeries, format_for
+from biaskit.measures.personas.sampling.open_samples import OpenSamples
+from biaskit.measures.personas.sampling.series import SampleSeries, format_for
 from biaskit.measures.personas.texts.association import associate_answer
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator, closing_stream
 from biaskit.progress import ModelPlan
-from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptFormat
+from biaskit.records import Failed, Plan, PromptFormat, Sample, SampleRequest
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.manifest import model_entry
 from biaskit.runs.rows import NoRow
@@ -22,7 +22,7 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
 
 
-def draw_texts(
+def sample_texts(
     design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
 ) -> Outcome:
     """Draw and store every text that has no row yet; `resolved`: the design's description, if at hand."""
@@ -37,8 +37,8 @@ def draw_texts(
     stored: StoredRows[str | None] = StoredRows(gender_of(design), None)
     sharded = design.part(session.shard)
 
-    def work_of(label: str) -> DrawWork:
-        return DrawWork(sharded, generators[label], formats[label], stored)
+    def work_of(label: str) -> SampleWork:
+        return SampleWork(sharded, generators[label], formats[label], stored)
 
     def entry_of(label: str) -> dict[str, Any]:
         batch_size = session.manifest["models"].get(label, {}).get("batch_size")
@@ -80,8 +80,8 @@ def _formats(
     return formats
 
 
-class DrawWork(Work[str | None]):
-    """One model's draws: rounds of all its open series, and once the texts whose prompt names a gender."""
+class SampleWork(Work[str | None]):
+    """One model's samples: batches of all its open series, and once the texts whose prompt names a gender."""
 
     measurement = "personas"
 
@@ -94,36 +94,36 @@ class DrawWork(Work[str | None]):
     ) -> None:
         super().__init__(generator, prompt_format, stored)
         self.design = design
-        self.draws = OpenDraws(design, prompt_format, generator.identity.fingerprint, stored.values)
-        self._round, self._written, self._missing = 0, 0, 0
+        self.samples = OpenSamples(design, prompt_format, generator.identity.fingerprint, stored.values)
+        self._batch_number, self._written, self._missing = 0, 0, 0
         self._last_try = False
 
-    def planned(self) -> Iterator[DrawRequest]:
-        """Each series' draws, up to the first that is not stored."""
-        for series in self.draws.series:
-            yield from self.draws.stored_of(series)
+    def planned(self) -> Iterator[SampleRequest]:
+        """Each series' samples, up to the first that is not stored."""
+        for series in self.samples.series:
+            yield from self.samples.stored_of(series)
 
-    def pending(self) -> Sequence[DrawRequest]:
-        """The draws that are certain to be asked."""
-        return self.draws.outlook()[0]
+    def pending(self) -> Sequence[SampleRequest]:
+        """The samples that are certain to be asked."""
+        return self.samples.outlook()[0]
 
     def named(self, key: str) -> str:
-        """The prompt and the occupation of a draw."""
-        series = self.draws.series_with(key)
+        """The prompt and the occupation of a sample."""
+        series = self.samples.series_with(key)
         return "" if series is None else f"prompt {series.template_id}, occupation {series.occupation!r}"
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
-        """How many draws are to come, as a range where Algorithm 5 decides."""
-        missing, later = len(pending.requests), self.draws.outlook()[1]
-        plan: Plan[DrawRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        """How many samples are to come, as a range where Algorithm 5 decides."""
+        missing, later = len(pending.requests), self.samples.outlook()[1]
+        plan: Plan[SampleRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
         seconds: float | None = 0.0
         if missing:
-            plan = self.model.plan_draws(pending.requests)
+            plan = self.model.plan_samples(pending.requests)
             seconds = self.model.estimate_seconds(plan.new_tokens_max)
         growth = (missing + later) / missing if missing else 1.0
-        draws, filling = self.draws, self.draws.filling
-        n_there = sum(key in draws.stored for key in draws.of_key)
-        n_most = len(draws.open_series) * filling.most + len(draws.requested) * filling.n
+        samples, filling = self.samples, self.samples.filling
+        n_there = sum(key in samples.stored for key in samples.of_key)
+        n_most = len(samples.open_series) * filling.most + len(samples.requested) * filling.n
         return ModelPlan(
             run=session.run,
             label=self.label,
@@ -145,60 +145,60 @@ class DrawWork(Work[str | None]):
             shows=plan_sentence(self.design, len(session.models)) if session.shard.whole else "",
         )
 
-    def answers(self, session: Session[Any]) -> Iterator[Sequence[Draw | Failed]]:
-        """Round after round, until no series is open; a failed draw is requested once more in its round."""
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Sample | Failed]]:
+        """Batch after batch, until no series is open; a failed sample is requested once more in its batch."""
         if session.outcome.offline is not None:
-            # Nobody is asked: what came may have opened a round whose answers are at hand too.
+            # Nobody is asked: what came may have opened a batch whose answers are at hand too.
             n_stored = -1
-            while len(self.draws.stored) > n_stored and (due := self.pending()):
-                n_stored = len(self.draws.stored)
+            while len(self.samples.stored) > n_stored and (due := self.pending()):
+                n_stored = len(self.samples.stored)
                 yield from self._answers_to(due)
             return
-        still_open: list[DrawSeries] = list(self.draws.open_series)
-        while still_open or self._round == 0:
-            requests = self.draws.round(self._round, still_open)
+        still_open: list[SampleSeries] = list(self.samples.open_series)
+        while still_open or self._batch_number == 0:
+            requests = self.samples.batch(self._batch_number, still_open)
             for self._last_try in (False, True):
-                if any(map(self.draws.is_missing, requests)):
+                if any(map(self.samples.is_missing, requests)):
                     yield from self._answers_to(requests)
-            self._round += 1
-            still_open = [series for series in still_open if self.draws.is_open(series, self._round)]
+            self._batch_number += 1
+            still_open = [series for series in still_open if self.samples.is_open(series, self._batch_number)]
 
-    def _answers_to(self, requests: Sequence[DrawRequest]) -> Iterator[Sequence[Draw | Failed]]:
-        """Draw what a round lacks."""
-        missing = [request for request in requests if self.draws.is_missing(request)]
+    def _answers_to(self, requests: Sequence[SampleRequest]) -> Iterator[Sequence[Sample | Failed]]:
+        """Draw what a batch lacks."""
+        missing = [request for request in requests if self.samples.is_missing(request)]
         # Where neighbours share a forward, a resumed run has the batches of an unbroken one.
-        plan = self.model.plan_draws(requests if self.model.whole_batches else missing)
-        batches = [batch for batch in plan.batches if any(map(self.draws.is_missing, batch))]
+        plan = self.model.plan_samples(requests if self.model.whole_batches else missing)
+        batches = [batch for batch in plan.batches if any(map(self.samples.is_missing, batch))]
         self._written, self._missing = 0, len(missing)
         with closing_stream(self.model.generate(batches)) as groups:
             for group in groups:
-                fresh = [answer for answer in group if answer.key not in self.draws.stored]
-                self._written += sum(isinstance(answer, Draw) for answer in fresh)
+                fresh = [answer for answer in group if answer.key not in self.samples.stored]
+                self._written += sum(isinstance(answer, Sample) for answer in fresh)
                 yield fresh
                 for answer in fresh:
-                    if isinstance(answer, Draw):
+                    if isinstance(answer, Sample):
                         honorifics = self.design.study.honorifics
                         found = associate_answer(answer.text, answer.finish, honorifics=honorifics)
-                        self.draws.stored[answer.key] = found.gender
+                        self.samples.stored[answer.key] = found.gender
                     elif self._last_try:
-                        self.draws.given_up.add(answer.key)
+                        self.samples.given_up.add(answer.key)
 
-    def failures(self, answers: Sequence[Draw | Failed]) -> Sequence[Draw | Failed]:
+    def failures(self, answers: Sequence[Sample | Failed]) -> Sequence[Sample | Failed]:
         """Those of the second try."""
         return answers if self._last_try else ()
 
     def progress(self) -> tuple[str, int, int]:
-        """Texts of the round."""
-        return f"{self.label}, batch {self._round + 1}", self._written, self._missing
+        """Texts of the batch."""
+        return f"{self.label}, batch {self._batch_number + 1}", self._written, self._missing
 
-    def row(self, answer: Draw) -> dict[str, Any]:
+    def row(self, answer: Sample) -> dict[str, Any]:
         """A row of personas.jsonl (reference/run-folder#rows)."""
-        series, request = self.draws.of_key[answer.key]
+        series, request = self.samples.of_key[answer.key]
         return {
             "key": answer.key,
             "model": self.label,
             **series.scope(),
-            "draw": request.number,
+            "sample": request.number,
             "seed": request.seed if answer.seeded else None,
             "prompt_format": self.prompt_format,
             "prompt": answer.prompt,
