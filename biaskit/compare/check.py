@@ -53,7 +53,7 @@ class Outcome:
     n_rows: int
     failing: tuple[Failing, ...] = ()
     not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
-    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (methods/probabilities#coverage-floor)
+    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (methods/probabilities#low-coverage)
 
     @property
     def holds(self) -> bool:

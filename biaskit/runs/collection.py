@@ -63,7 +63,7 @@ class Part:
     papers: tuple[str, ...] = ()  # corpora whose papers are cited
     groups: tuple[str, ...] = ()  # gender groups of the prober
     contrast: tuple[str, str] = ("", "")
-    floor: float = 0.01  # of coverage
+    min_coverage: float = 0.01  # of coverage
     strict: bool = False  # the rule of verdicts
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
     debiasing_prompts: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
@@ -271,7 +271,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         papers=tuple(papers),
         groups=tuple(resolved.get("groups", ())),
         contrast=(str(contrast[0]), str(contrast[1])),
-        floor=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
+        min_coverage=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
         strict=strict,
         templates=_entries(group, measurement(first.measurement).asked) or _entries(group, "templates"),
         debiasing_prompts=_entries(group, "debiasing_prompts"),

@@ -1,4 +1,4 @@
-"""How much probability the target words have, and what is little (methods/probabilities#coverage-floor)."""
+"""How much probability the target words have, and what is little (methods/probabilities#low-coverage)."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def cell_row(
     row |= {"estimator": None if failed else "exact", "coverage": None if failed else 0.5}
     for group, share in zip(GROUPS, shares, strict=True):
         row |= {f"{group}_share": share, f"{group}_mass": share}
-    return row | {"below_floor": None if failed else False, "reason": "no answer stored" if failed else None}
+    return row | {"low_coverage": None if failed else False, "reason": "no answer stored" if failed else None}
 
 
 def store(

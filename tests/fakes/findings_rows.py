@@ -50,7 +50,7 @@ def group_rows(
                 "coverage_median": 0.68,
                 "n_jobs": 20,
                 "n_templates": 25,
-                "n_below_floor": 0,
+                "n_low_coverage": 0,
             }
             scope = block(model, bias_type, job_group=job_group, gender=gender)
             rows.append(row("probe_groups", **{**scope, **own, **more}))

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 DAY = "2026-03-04"
 USUAL: Mapping[str, Row] = {
     "representation": {"n_not_inferred": 40, "n_refused": 0},
-    "probe_prompts": {"coverage": 0.2, "below_floor": False},
+    "probe_prompts": {"coverage": 0.2, "low_coverage": False},
 }
 SAID_UNASKED = ("representation", "srb", "text_transfer")
 

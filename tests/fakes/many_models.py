@@ -24,7 +24,7 @@ OCCUPATIONS = "corpus:gasp/occupations.csv"
 RECORDED = Path(__file__).resolve().parents[2] / "corpora/recorded/demo-base/personas.jsonl.gz"
 NAMES = ("ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "yew")
 COVERAGE = (0.42, 0.31, 0.08, 0.55, 0.006, 0.22, 0.37, 0.15, 0.48, 0.03)
-"""Probability on the target words in explicit prompts; one model lies below the floor of 0.01."""
+"""Probability on the target words in explicit prompts; one model lies below the minimum of 0.01."""
 
 WORDS = {
     "female": (

@@ -129,7 +129,7 @@ def probe_run(
             shares = {t: share_of(model, job, t, noise) for t in templates}
             arm |= {"job": job, "job_group": group, "estimator": "exact"}
             for t, women in shares.items():
-                row = arm | {"template_id": t, "coverage": 0.5, "below_floor": False}
+                row = arm | {"template_id": t, "coverage": 0.5, "low_coverage": False}
                 parts = (0.9 - women, women, 0.1)
                 for g, share in zip(groups, parts, strict=True):
                     row |= {f"{g}_share": share, f"{g}_mass": share / 2}

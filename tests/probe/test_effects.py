@@ -87,7 +87,7 @@ def run(cells: Sequence[CellShares], **choices: Any) -> dict[str, list[Row]]:
         "groups": GROUPS,
         "contrast": ("female", "male"),
         "levels": {},
-        "floor": 0.01,
+        "min_coverage": 0.01,
         "interval": "crossed",
         "margins": {"share": 0.05},
         "seed": 1,
@@ -138,15 +138,15 @@ def test_every_needed_cell_has_a_line_and_a_failed_one_says_why() -> None:
     assert len(cells) == len(rows)
     lost = find(rows, template_id=2, job="pilot")
     assert "no answer stored" == lost["reason"]
-    numbers = ["male_mass", "coverage", "female_share", "male_share_low", "below_floor", "estimator"]
+    numbers = ["male_mass", "coverage", "female_share", "male_share_low", "low_coverage", "estimator"]
     assert [None] * len(numbers) == [lost[name] for name in numbers]
 
 
-def test_a_cell_is_below_the_floor_strictly() -> None:
+def test_a_cell_has_a_low_coverage_strictly_below_the_minimum() -> None:
     of = [cell(("m", "explicit", t, "nurse", 0, "plain"), JOBS) for t in (1, 2)]
     rows = run([answered(of[0], (0.005, 0.004, 0.001)), answered(of[1], (0.005, 0.004, 0.0009))])
-    assert [False, True] == [row["below_floor"] for row in rows["probe_prompts"]]
-    assert [1] * 3 == [row["n_below_floor"] for row in rows["probe_groups"]]
+    assert [False, True] == [row["low_coverage"] for row in rows["probe_prompts"]]
+    assert [1] * 3 == [row["n_low_coverage"] for row in rows["probe_groups"]]
 
 
 # --- probe_jobs, probe_groups, probe_templates, probe_variance -------------------------------------
@@ -191,7 +191,7 @@ def test_a_group_has_the_mean_of_its_jobs_and_its_sensitivity_check() -> None:
         coverage = [x.coverage for x in own if x.coverage is not None]
         assert statistics.fmean(coverage) == pytest.approx(row["coverage"])
         assert statistics.median(coverage) == pytest.approx(row["coverage_median"])
-        assert sum(x < 0.01 for x in coverage) == row["n_below_floor"]
+        assert sum(x < 0.01 for x in coverage) == row["n_low_coverage"]
         assert row["ci_low"] < row["share"] < row["ci_high"]
         assert (3 if row["job_group"] == "female-dominated" else 2, 3) == (row["n_jobs"], row["n_templates"])
 
@@ -260,7 +260,7 @@ def test_no_complete_template_gives_none_with_a_reason_everywhere() -> None:
         assert (None, None, None, reason) == (
             row["share"],
             row["ci_low"],
-            row["n_below_floor"],
+            row["n_low_coverage"],
             row["reason"],
         )
         assert row["pooled_share"] is not None

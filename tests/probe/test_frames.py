@@ -83,7 +83,7 @@ def analysed(cells: Sequence[CellShares], frames: dict[int, str]) -> dict[str, l
         groups=GROUPS,
         contrast=("female", "male"),
         levels={},
-        floor=0.01,
+        min_coverage=0.01,
         interval="crossed",
         margins={"share": 0.05},
         seed=1,

@@ -181,7 +181,7 @@ def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[s
         assert 0.3 / (0.75 + 0.05 + 0.15) == pytest.approx(row["male_share_low"])
         assert (0.3 + 0.05) / (0.75 + 0.05) == pytest.approx(row["male_share_high"])
         assert (0.75, 0.75 + 0.05 + 0.2) == pytest.approx((row["coverage_low"], row["coverage_high"]))
-        assert (False, "") == (row["below_floor"], row["reason"])
+        assert (False, "") == (row["low_coverage"], row["reason"])
 
 
 def test_a_cell_of_samples_has_wilsons_ends_and_its_group_an_error(three: tuple[Path, list[str]]) -> None:

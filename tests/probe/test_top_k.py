@@ -677,7 +677,7 @@ def made_of(cells: Sequence[CellShares]) -> dict[str, list[dict[str, Any]]]:
         groups=GROUPS,
         contrast=("female", "male"),
         levels={"high": (1,)},
-        floor=0.01,
+        min_coverage=0.01,
         interval="crossed",
         margins={"share": 0.05},
         seed=1,

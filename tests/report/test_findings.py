@@ -127,7 +127,7 @@ def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | 
     assert {one.verdict for one in findings(asked(test))} <= {"shown"}
 
 
-def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> None:
+def test_shares_of_low_coverage_are_weak_evidence_and_stand_after_others() -> None:
     rows = [*group_rows(SHARES, coverage=0.01), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")

@@ -290,7 +290,7 @@ DOCUMENT = Document(
             wide=frozenset({1}),
         ),
     ),
-    ("models have other prompt formats.", "3 cells are below the floor"),
+    ("models have other prompt formats.", "3 cells have a low coverage"),
     "biaskit=1 | study=golden",
 )
 

@@ -28,14 +28,14 @@ PROMISED = {
     "probe_prompts": "model, bias_type, template_id, job, job_group, debiasing_id, context, prompt_format, "
     "estimator, male_mass, female_mass, diverse_mass, coverage, male_share, female_share, diverse_share, "
     "male_share_low, male_share_high, female_share_low, female_share_high, diverse_share_low, "
-    "diverse_share_high, coverage_low, coverage_high, below_floor, reason",
+    "diverse_share_high, coverage_low, coverage_high, low_coverage, reason",
     "probe_jobs": "model, bias_type, debiasing_id, context, prompt_format, estimator, job, job_group, "
     "workforce_share, male_share, female_share, diverse_share, female_minus_male, ci_low, ci_high, "
     "coverage, n_templates, difference_low, difference_high, male_share_ci_low, male_share_ci_high, "
     "female_share_ci_low, female_share_ci_high, diverse_share_ci_low, diverse_share_ci_high, reason",
     "probe_groups": "model, bias_type, debiasing_id, context, prompt_format, estimator, job_group, gender, "
     "share, pooled_share, se_templates, ci_low, ci_high, share_low, share_high, coverage, n_jobs, "
-    "n_templates, coverage_median, n_below_floor, se_sampling, n_empty, reason",
+    "n_templates, coverage_median, n_low_coverage, se_sampling, n_empty, reason",
     "probe_templates": "model, bias_type, debiasing_id, context, prompt_format, template_id, job_group, "
     "gender, share, coverage, n_jobs, estimator, reason",
     "probe_variance": "model, bias_type, debiasing_id, context, prompt_format, job_group, gender, var_job, "
@@ -173,10 +173,10 @@ def test_a_table_is_utf_8_with_commas_and_one_header_line(tmp_path: Path) -> Non
 
 
 def test_undefined_values_are_empty_and_booleans_are_yes_and_no(tmp_path: Path) -> None:
-    rows = [row("probe_prompts", job=str(i), below_floor=b) for i, b in enumerate((True, False, None))]
+    rows = [row("probe_prompts", job=str(i), low_coverage=b) for i, b in enumerate((True, False, None))]
     path = write(tmp_path / "probe_prompts.csv", *rows)
     with path.open(encoding="utf-8", newline="") as file:
-        assert ["yes", "no", ""] == [line["below_floor"] for line in csv.DictReader(file)]
+        assert ["yes", "no", ""] == [line["low_coverage"] for line in csv.DictReader(file)]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, "0.5", True])
@@ -278,15 +278,15 @@ def test_a_field_may_have_any_length(tmp_path: Path) -> None:
 def test_a_data_frame_shows_undefined_values_as_its_own_missing_value(tmp_path: Path) -> None:
     import pandas as pd
 
-    undefined = row("probe_prompts", job="b", coverage=None, below_floor=None, template_id=None)
+    undefined = row("probe_prompts", job="b", coverage=None, low_coverage=None, template_id=None)
     frame = read_table(write(tmp_path / "probe_prompts.csv", row("probe_prompts", job="a"), undefined))
     numbers = frame["coverage"].tolist()
     assert numbers[0] == 0.5
     assert math.isnan(numbers[1])
-    assert [True, pd.NA] == frame["below_floor"].tolist()
+    assert [True, pd.NA] == frame["low_coverage"].tolist()
     assert [1, pd.NA] == frame["template_id"].tolist()
     assert ["boolean", "Int64", "float64"] == [
-        str(frame[name].dtype) for name in ("below_floor", "template_id", "coverage")
+        str(frame[name].dtype) for name in ("low_coverage", "template_id", "coverage")
     ]
 
 

@@ -87,7 +87,7 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         contrast=design.contrast,
         strict=study.strict,
         levels=design.levels,
-        floor=study.min_coverage,
+        min_coverage=study.min_coverage,
         interval=study.interval,
         margins=study.margin,
         seed=study.seed,
@@ -230,7 +230,7 @@ def _notes(
         if "sampling" in labels:
             yield NOTES["whole_words"]
     if below := sum(c.coverage is not None and c.coverage < study.min_coverage for c in cells):
-        yield NOTES["low_coverage"].format(below, n, floor=study.min_coverage)
+        yield NOTES["low_coverage"].format(below, n, min_coverage=study.min_coverage)
     if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
         yield NOTES["near_the_edge"].format(edge)
     if hiding := sum(c.reason == MAY_HIDE for c in cells):

@@ -46,7 +46,7 @@ class StudyCells:
     levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its debiasing prompts
     margins: Mapping[str, float]  # quantity → margin of equivalence
     seed: int
-    floor: float  # cells of less coverage are counted
+    min_coverage: float  # cells of less coverage are counted
     interval: Interval  # of probe_jobs and probe_groups
 
 

@@ -57,7 +57,7 @@ def tables(
     groups: tuple[str, ...],
     contrast: tuple[str, str],
     levels: Mapping[str, tuple[int, ...]],
-    floor: float,
+    min_coverage: float,
     interval: Interval,  # of probe_jobs and probe_groups
     margins: Mapping[str, float],
     seed: int,
@@ -74,9 +74,9 @@ def tables(
             cell_at[arm_of(x.cell), x.cell.job, x.cell.template_id] = x
     blocks: dict[Arm, CrossedCells] = {}
     study = StudyCells(
-        blocks, group_of, workforce_of, groups, contrast, levels, margins, seed, floor, interval
+        blocks, group_of, workforce_of, groups, contrast, levels, margins, seed, min_coverage, interval
     )
-    rows_by_table: dict[str, list[Row]] = {"probe_prompts": list(_cell_rows(cells, groups, floor))}
+    rows_by_table: dict[str, list[Row]] = {"probe_prompts": list(_cell_rows(cells, groups, min_coverage))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
     for arm, by_template in _blocks(cells, len(groups)).items():
@@ -148,7 +148,7 @@ def _enter(
 # --- probe_prompts -----------------------------------------------------------------------------------
 
 
-def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> Iterator[Row]:
+def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], min_coverage: float) -> Iterator[Row]:
     masses = [f"{group}_mass" for group in groups]
     shares = [f"{group}_share" for group in groups]
     nothing, unknown = (None,) * len(groups), (None, None)
@@ -162,7 +162,7 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float)
         for share, ends in zip(shares, x.share_ends or (unknown,) * len(groups), strict=True):
             row[f"{share}_low"], row[f"{share}_high"] = ends
         row["coverage_low"], row["coverage_high"] = x.coverage_ends or unknown
-        row["below_floor"] = None if x.coverage is None else x.coverage < floor
+        row["low_coverage"] = None if x.coverage is None else x.coverage < min_coverage
         row["reason"] = x.reason
         yield row
 
@@ -281,10 +281,10 @@ def _group_rows(
         if cells.ends is not None and (cells.tested == "ends" or empty):
             row["share_low"], row["share_high"] = map(_mean, cells.ends)
         row |= {"coverage": _mean(coverage), "n_jobs": len(rows), "n_templates": len(inside.templates)}
-        row |= {"coverage_median": None, "n_below_floor": None, "se_sampling": se}
+        row |= {"coverage_median": None, "n_low_coverage": None, "se_sampling": se}
         if coverage.size:
             row["coverage_median"] = float(np.median(coverage))
-            row["n_below_floor"] = int((coverage < study.floor).sum())
+            row["n_low_coverage"] = int((coverage < study.min_coverage).sum())
         row["n_empty"] = empty if block.estimator in (BOUNDED, "sampling") else None
         row["reason"] = joined([inside.note, empty_of, conditional, no_mass, few])
         yield row

@@ -63,7 +63,7 @@ class View:
 
     @property
     def weak(self) -> str:
-        """Say in a caption which answers are weak evidence (methods/probabilities#coverage-floor)."""
+        """Say in a caption which answers are weak evidence (methods/probabilities#low-coverage)."""
         shares = [
             row for row in self.plain(measurement(self.part.measurement).published[0]) if "coverage" in row
         ]

@@ -29,7 +29,7 @@ class Finding:
     (methods/tests#verdicts). `measured_with` names estimator, prompt format, n and models, and what the
     numbers rest on: reasons, bounds. Labels of models, words of texts and reasons of tables in both are
     foreign text (reference/reasons#foreign-text). `weak`: the target words hold less than a tenth of the
-    probability (methods/probabilities#coverage-floor).
+    probability (methods/probabilities#low-coverage).
     """
 
     text: str

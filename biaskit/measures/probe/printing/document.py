@@ -27,7 +27,7 @@ class Frame:
     """What a study sets for its tables: gender groups, least coverage, levels of debiasing prompts."""
 
     groups: tuple[str, ...]
-    floor: float
+    min_coverage: float
     levels: Mapping[int, str]  # debiasing prompt → its level or ""; without 0
     titles: Mapping[str, str] = field(default_factory=dict)  # by bias type
     summary: str = ""  # title of one table with both bias types
@@ -264,14 +264,14 @@ def _shares(
     errors: bool = False,
     coverage: bool = True,
 ) -> list[str]:
-    """Write shares in percent (`errors`: ± SE over templates), in brackets if coverage is under the floor."""
+    """Write shares in percent (`errors`: ± SE over templates), in brackets if coverage is low."""
 
     def show(row: Row) -> str:
         shown = "–" if row["share"] is None else f"{100 * row['share']:.1f}"
         if errors and row["se_templates"] is not None:
             shown += f" ± {100 * row['se_templates']:.1f}"
         median = row.get("coverage_median")
-        return f"[{shown}]" if median is not None and median < frame.floor else shown
+        return f"[{shown}]" if median is not None and median < frame.min_coverage else shown
 
     return _cells(rows, job_groups, frame, show, coverage=coverage)
 

@@ -49,7 +49,9 @@ def papers(part: Part, _between: Tables) -> list[PaperTable]:
             (f"-{slug(prompt_format)}", f", prompt format {prompt_format}") if len(formats) > 1 else ("", "")
         )
         debiasing_prompts = sorted({row["debiasing_id"] for row in rows} - {NO_DEBIASING})
-        frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in debiasing_prompts})
+        frame = Frame(
+            genders, part.min_coverage, {number: level_of.get(number, "") for number in debiasing_prompts}
+        )
         tables += tables_of(frame, rows, averages, part, ending, format_said)
     return tables
 
