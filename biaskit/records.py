@@ -267,7 +267,7 @@ class ModelIdentity:
     formats: tuple[PromptFormat, ...]  # the prompt formats it can take
     takes_system: bool
     details: Mapping[str, str]  # architecture, revision, digests, dtype, device: for the manifest
-    found: Mapping[str, Any] | None = None  # what was measured of an API's endpoint, for the manifest
+    abilities: Mapping[str, Any] | None = None  # what was measured of an API's endpoint, for the manifest
 
 
 R = TypeVar("R")

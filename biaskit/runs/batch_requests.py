@@ -55,7 +55,7 @@ def _notes(path: Path, requests: RequestFile, run: Path, kind: Measurement, desi
     """Say what was assumed and written, and what comes next."""
     manifest, notes = read_manifest(run), []
     for label, entry in manifest["models"].items():
-        capabilities = entry.get("found") or {}
+        capabilities = entry.get("abilities") or {}
         if capabilities.get("assumed"):
             assumed = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
@@ -65,7 +65,7 @@ def _notes(path: Path, requests: RequestFile, run: Path, kind: Measurement, desi
     if not requests.n:
         return [*notes, f"no request is left to write: all of {run} are answered"]
     notes.append(
-        f"{count(requests.n, 'request')} to {', '.join(requests.doors)} in {path}; nothing was sent. When"
+        f"{count(requests.n, 'request')} to {', '.join(requests.endpoints)} in {path}; nothing was sent. When"
         f" they are answered: biaskit import {run} ANSWERS"
     )
     most, size = MOST_OF_OPENAI

@@ -211,7 +211,7 @@ def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -
     met, else that of the first row.
     """
     identity = work.model.identity
-    names = {model_of(by) for by in known} or {str((identity.found or {}).get("answered_by", ""))} - {""}
+    names = {model_of(by) for by in known} or {str((identity.abilities or {}).get("answered_by", ""))} - {""}
     watched = identity.where == "api" and not session.accept_model_change
     taken: dict[str, Path] = {}
     for path, beside in rows_beside(session, work.measurement, identity.fingerprint, work.stored.value_of):

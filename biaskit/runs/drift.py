@@ -115,7 +115,7 @@ class Answerers:
                 sentences.append(f"{label}: {thinks:,} of {n:,} answers contain thoughts, left out here")
             if cut:
                 entry, key = models.get(label, {}), "thought_tokens"
-                if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):
+                if entry.get("where") == "api" and not (entry.get("abilities") or {}).get("reasoning"):
                     key = study.limit_key
                 sentences.append(
                     f"{label}: in {cut:,} of {n:,} answers the thoughts reached the token limit:"

@@ -55,7 +55,7 @@ class ModelEntry(_Table):
     where: str
     prompt_format: str | None
     details: dict[str, str | int | float | bool | None]
-    found: dict[str, JsonValue] | None = None  # what was measured of an API's endpoint
+    abilities: dict[str, JsonValue] | None = None  # what was measured of an API's endpoint
     estimator: Literal["exact"] | _Estimator | None = None  # None: texts
     batch_size: _Positive | None = None  # None: auto, and not measured yet
     notes: list[str] | None = None  # None: not asked yet
@@ -197,7 +197,7 @@ def samples_of(entry: Mapping[str, Any]) -> int | None:
 
 def model_entry(identity: ModelIdentity, prompt_format: PromptFormat) -> dict[str, Any]:
     """Describe a model as the manifest holds it."""
-    found = {} if identity.found is None else {"found": dict(identity.found)}
+    found = {} if identity.abilities is None else {"abilities": dict(identity.abilities)}
     named = {name: getattr(identity, name) for name in ("spec", "fingerprint", "tuning", "where")}
     return {**found, **named, "prompt_format": prompt_format, "details": dict(identity.details)}
 

@@ -24,7 +24,7 @@ class Examination(Printed):
 
     label: str
     identity: ModelIdentity
-    found: Capabilities | None  # of an API; a local model is not measured
+    abilities: Capabilities | None  # of an API; a local model is not measured
     used: Mapping[str, float | None]
 
     def estimators(self) -> dict[str, list[str]]:
@@ -32,16 +32,16 @@ class Examination(Printed):
         usual = ["exact", "top-k", "sampling"]
         possible: dict[str, list[str]] = {}
         for prompt_format in PROBE_FORMATS:
-            if self.found is not None:
-                possible[prompt_format] = list(self.found.estimators(prompt_format))
+            if self.abilities is not None:
+                possible[prompt_format] = list(self.abilities.estimators(prompt_format))
             elif prompt_format in self.identity.formats:
                 possible[prompt_format] = usual
         return {prompt_format: names for prompt_format, names in possible.items() if names}
 
     def open_formats(self) -> tuple[str, ...]:
         """List the prompt formats in which texts can be asked for, first the one that `auto` takes."""
-        if self.found is not None:
-            return self.found.open_formats()
+        if self.abilities is not None:
+            return self.abilities.open_formats()
         return ("chat", "completion", "raw") if len(self.identity.formats) > 1 else ("completion", "raw")
 
     def as_json(self) -> dict[str, Any]:
@@ -51,24 +51,24 @@ class Examination(Printed):
             "details": dict(self.identity.details),
             "probabilities": self.estimators(),
             "texts": list(self.open_formats()),
-            "found": None if self.found is None else self.found.as_json(),
+            "abilities": None if self.abilities is None else self.abilities.as_json(),
             "used": dict(self.used),
         }
 
     def document(self) -> Document:
         """Lay it out for a renderer: what was found, and what measurements will use."""
         details = self.identity.details
-        if self.found is None:
+        if self.abilities is None:
             rows = [(name, str(value)) for name, value in details.items()]
             about = _two_columns(f"{self.label}, a model in this process", ("What", "Value"), rows)
         else:
-            rows = [(finding.question, finding.answer) for finding in self.found.findings]
+            rows = [(finding.question, finding.answer) for finding in self.abilities.findings]
             about = _two_columns(f"{self.label} at {details['host']}", ("Question", "Found"), rows)
         rows, estimators = [], self.estimators()
         for prompt_format in PROBE_FORMATS:
             names = estimators.get(prompt_format, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
-            why = self.found.problems.get(prompt_format) if self.found else None
+            why = self.abilities.problems.get(prompt_format) if self.abilities else None
             impossible = f"not possible ({why})" if why else "not possible"
             rows.append((f"probabilities, {prompt_format}", f"{names[0]}{also}" if names else impossible))
         rows.append(("texts", ", ".join(self.open_formats()) or "not possible"))
@@ -77,19 +77,19 @@ class Examination(Printed):
         return Document((about, uses), tuple(self._notes()))
 
     def _notes(self) -> list[str]:
-        if self.found is None:
+        if self.abilities is None:
             own = self.identity.details.get(OWN_SYSTEM)
             said = f"without a system prompt, its chat template inserts its own: “{own}”"
             return ["a local model is scored exactly", *([said] if own else [])]
         notes = [
             f"{name} is not possible: {why}"
-            for name, why in self.found.problems.items()
+            for name, why in self.abilities.problems.items()
             if name in ("selected-ids", "echo", "top-k", "top-k, chat")
         ]
-        if self.found.echo:
+        if self.abilities.echo:
             notes.append(
                 "echo (prompt log-probabilities) is exact and needs a call per target word, about"
-                f" {self.found.echo_latency:.2f} s each; --estimator top-k needs one per prompt and gives"
+                f" {self.abilities.echo_latency:.2f} s each; --estimator top-k needs one per prompt and gives"
                 " bounds"
             )
         cost = self.used.get("cost")
@@ -118,7 +118,7 @@ def doctor(model: str, *, watcher: Watcher | None = None, **options: Unpack[ApiA
     api = api_options(options, {label: spec}, watcher or Silent())
     with closing(open_scorer(spec, label=label, api=api)) as scorer:
         identity = scorer.identity
-        measured = identity.found if is_api(spec) else None
+        measured = identity.abilities if is_api(spec) else None
         capabilities = None if measured is None else Capabilities.from_json(measured)
         return Examination(label, identity, capabilities, scorer.used())
 

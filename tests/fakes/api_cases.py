@@ -72,7 +72,7 @@ def measured_before(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
             scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
             scorer.close()
         _FOUND[asked] = scorer.capabilities.as_json()
-    return {"found": _FOUND[asked], "fingerprint": endpoint.fingerprint}
+    return {"abilities": _FOUND[asked], "fingerprint": endpoint.fingerprint}
 
 
 @contextmanager

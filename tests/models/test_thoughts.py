@@ -359,7 +359,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
         (
             PersonasStudy(name="s", measurement="personas", max_new_tokens=120),
             [{"text": "", "raw": "<think>he", "finish_reason": "length"}],
-            {"where": "api", "found": {"reasoning": False}},
+            {"where": "api", "abilities": {"reasoning": False}},
             ["max_new_tokens=240"],
         ),
         (

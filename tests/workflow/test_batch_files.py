@@ -169,7 +169,7 @@ def test_the_lines_are_those_of_openai_s_batches(cli: Cli, server: ApiServer) ->
     assert {"toy"} == {line["body"]["model"] for line in lines}
     assert {10} == {line["body"]["n"] for line in lines}
     manifest = json.loads(Path("batch/manifest.json").read_text())
-    assert manifest["models"]["m"]["found"]["assumed"]
+    assert manifest["models"]["m"]["abilities"]["assumed"]
     assert not Path("batch/tables").exists()
     assert not Path("batch/probe.jsonl").read_bytes()
 

@@ -38,7 +38,7 @@ class ApiModel:
             formats=formats,
             takes_system=capabilities.takes_system,
             details=details | {"host": endpoint.host.shown},
-            found=capabilities.as_json(),
+            abilities=capabilities.as_json(),
         )
 
     def used(self) -> Mapping[str, float | None]:

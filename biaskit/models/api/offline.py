@@ -30,7 +30,7 @@ class RequestFile:
         self._file = file
         self._written: set[str] = set()
         self.size = 0  # bytes
-        self.doors: Counter[str] = Counter()  # url → requests
+        self.endpoints: Counter[str] = Counter()  # url → requests
 
     @property
     def n(self) -> int:
@@ -42,7 +42,7 @@ class RequestFile:
         if call.name not in self._written:
             self._written.add(call.name)
             url = f"/v1/{call.path}"
-            self.doors[url] += 1
+            self.endpoints[url] += 1
             line = dict(zip(NAMES, (call.name, "POST", url, dict(call.body or {})), strict=True))
             self.size += self._file.write(json.dumps(line).encode("ascii") + b"\n")
         raise GaveUp("written to the file, not sent")

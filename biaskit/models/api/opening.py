@@ -88,7 +88,7 @@ def _capabilities_of(
     `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked.
     """
     offline, scores = connection.options.offline, scoring is not None
-    stored = known.get("found")
+    stored = known.get("abilities")
     # A resumed run asks in the same way, by what an earlier start measured.
     if stored and known.get("fingerprint") == connection.endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)

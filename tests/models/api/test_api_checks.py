@@ -267,7 +267,7 @@ def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
 def test_what_was_found_is_kept_with_the_run() -> None:
     with ApiServer(MODEL) as server:
         with measured(server) as scorer:
-            kept = {"found": scorer.identity.found, "fingerprint": scorer.identity.fingerprint}
+            kept = {"abilities": scorer.identity.abilities, "fingerprint": scorer.identity.fingerprint}
             found = scorer.capabilities
         n = server.number
         spec = f"api:toy@{server.url}"
@@ -277,7 +277,10 @@ def test_what_was_found_is_kept_with_the_run() -> None:
             again.close()
         assert n == server.number
         # Of a generator it is not known how it gives probabilities; of another endpoint nothing is.
-        for known in ({**kept, "found": {**kept["found"], "scored": False}}, {**kept, "fingerprint": "x"}):
+        for known in (
+            {**kept, "abilities": {**kept["abilities"], "scored": False}},
+            {**kept, "fingerprint": "x"},
+        ):
             open_api_scorer(spec, label="toy", options=options(), known=known).close()
             assert n < server.number
             n = server.number

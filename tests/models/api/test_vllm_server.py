@@ -76,7 +76,7 @@ def opened(
     entry: dict[str, Any] = {}
     if known is not None:
         endpoint = open_endpoint(spec, label="real", keys={}, endpoint_name="vllm")
-        entry = {"found": known.as_json(), "fingerprint": endpoint.fingerprint}
+        entry = {"abilities": known.as_json(), "fingerprint": endpoint.fingerprint}
     scorer = open_scorer(spec, label="real", api=options, scoring=ScoringOptions(estimator), known=entry)
     assert isinstance(scorer, ApiScorer)
     if known is None:
