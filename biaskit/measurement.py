@@ -7,7 +7,6 @@ needed (`Measurement`), so that `--help` and a small report import no kind.
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -315,6 +314,8 @@ def _spec(name: str) -> Mapping[str, Any]:
 
 
 def _toml(name: str, file_name: str) -> Mapping[str, Any]:
+    import tomllib
+
     found = find_spec(f"biaskit.measures.{name}")
     places = list(found.submodule_search_locations or ()) if found else []
     file = Path(places[0]) / file_name if places else None

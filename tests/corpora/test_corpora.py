@@ -326,7 +326,7 @@ def test_sets_of_one_file_may_have_different_groups(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "formats", "rendered"),
+    ("texts", "forms", "rendered"),
     [
         (("Gender neutral", "him"), "both", ["Gender neutral", "gender neutral", "Him", "him"]),
         (("He", "he", "He"), "both", ["He", "he"]),

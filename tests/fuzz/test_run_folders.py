@@ -184,7 +184,7 @@ def runs(stored_probe: Path, stored_personas: Path) -> dict[str, Path]:
     return {"probe": stored_probe, "personas": stored_personas}
 
 
-@pytest.mark.parametrize("measurement", ["probe", "personas"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas"])
 def test_changed_folders(kind_name: str, runs: dict[str, Path], console: Cli, tmp_path: Path) -> None:
     for case in cases(runs[kind_name], 12 * TIMES, seed=kind_name):
         check(case, runs[kind_name], tmp_path / "home", console)
@@ -206,7 +206,7 @@ def test_the_oracle_sees_a_row_file_that_is_cut(runs: dict[str, Path], console: 
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("measurement", ["probe", "personas", "compare"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas", "compare"])
 @pytest.mark.parametrize("odd", [0.5, -1, True, None, "x", [], {}, ["x"]], ids=repr)
 def test_every_place_of_a_manifest(
     kind_name: str, odd: object, runs: dict[str, Path], console: Cli, tmp_path: Path

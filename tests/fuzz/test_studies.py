@@ -1,4 +1,4 @@
-"""Studies as nobody should write them: every key of both measurements, in a file or by `--set`.
+"""Studies as nobody should write them: every key of all measurements, in a file or by `--set`.
 
 The keys and what they take come from the models of `biaskit/study/keys.py`: a new key is tried by itself.
 """
@@ -121,6 +121,7 @@ def _is_slow(name: str, value: Any) -> bool:
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "probe": ("probe", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"),
+    "pairs": ("pairs", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"),
     "personas": ("personas", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out", "--yes"),
     "personas plan": ("personas", "m=scripted:m.jsonl", "--study", "s.toml", "--dry-run"),
     "analyze": ("analyze", "run", "--study", "s.toml"),
@@ -129,7 +130,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 
 
 def kind_of(command: str) -> str:
-    return "personas" if command.startswith("personas") else "probe"
+    named = command.split()[0]
+    return named if named in MEASUREMENTS else "probe"
 
 
 def cases(n: int) -> list[Case]:
@@ -161,6 +163,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "templates": {"source": "corpus:occugender/templates.toml", "select": "1"},
         "target_words": {"explicit": "occugender-explicit", "implicit": "pronoun-subject"},
     },
+    "pairs": {"pairs": "pairs.csv"},
     "personas": {
         "occupations": {"source": "corpus:gasp/occupations.csv", "select": ["nurse"]},
         "per_gender": 3,
@@ -177,7 +180,9 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
     kind_name = kind_of(case.command)
     with standing_in(home):
         texts = [f"{'She' if i % 2 else 'He'} is a nurse of {i} patient warm people." for i in range(9)]
-        line = {"log_probs": {" She": -0.5, " He": -1.5}, "texts": texts}
+        sentences = {"She nurses.": -9.0, "He nurses.": -10.0}
+        line = {"log_probs": {" She": -0.5, " He": -1.5, **sentences}, "texts": texts}
+        (home / "pairs.csv").write_text("female,male\nShe nurses.,He nurses.\n", "ascii")
         (home / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
         write_vectors(home / "vectors.txt")
         if case.command in ("analyze", "report"):
@@ -200,7 +205,7 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
         said = call(*words, *(word for setting in settings for word in ("--set", setting)))
         check_said(said, case)
         check_kept({path: data for path, data in before.items() if "run" not in path.parts}, case)
-        if said.code == 2 and case.command in ("probe", "personas"):
+        if said.code == 2 and case.command in MEASUREMENTS:
             assert not Path("out").exists(), (case, "a command that was wrong left a run")
         if said.code == 0 and "unknown" in case.kinds and "right" not in case.kinds:
             known = {name for name, _ in keys_of(measurement(kind_name).study)} | {
@@ -246,7 +251,7 @@ def test_odd_studies(console: Cli, tmp_path: Path, stored_probe: Path) -> None:
         check(case, tmp_path / "home", console, stored_probe)
 
 
-@pytest.mark.parametrize("measurement", MEASUREMENTS)
+@pytest.mark.parametrize("kind_name", MEASUREMENTS)
 def test_every_key_is_tried(kind_name: str) -> None:
     tried = {name for case in cases(4_000) for name, _ in case.keys}
     assert {name for name, _ in keys_of(measurement(kind_name).study)} <= tried

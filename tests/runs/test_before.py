@@ -57,7 +57,7 @@ def ending(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("measurement", ASKED)
+@pytest.mark.parametrize("kind_name", ASKED)
 def test_a_start_that_comes_to_nothing_leaves_no_run(
     console: Cli, monkeypatch: pytest.MonkeyPatch, kind_name: str, end: str
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_start_that_comes_to_nothing_leaves_no_run(
     assert real == find_run(None)
 
 
-@pytest.mark.parametrize("measurement", ASKED)
+@pytest.mark.parametrize("kind_name", ASKED)
 def test_a_folder_that_was_there_keeps_what_was_in_it(
     console: Cli, monkeypatch: pytest.MonkeyPatch, kind_name: str
 ) -> None:

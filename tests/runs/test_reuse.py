@@ -75,7 +75,7 @@ def taken(said: Said) -> tuple[int, ...]:
     return tuple(int(one[1].replace(",", "")) if one else 0 for one in (*found, to_ask))
 
 
-@pytest.mark.parametrize("measurement", KIND_NAMES)
+@pytest.mark.parametrize("kind_name", KIND_NAMES)
 def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, kind_name: str) -> None:
     assert 0 == console(*words(kind_name, more=False), "--out", "r/first").code
     first = rows_of("r/first", kind_name)
@@ -129,7 +129,7 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("measurement", KIND_NAMES)
+@pytest.mark.parametrize("kind_name", KIND_NAMES)
 @pytest.mark.parametrize("damage", UNUSABLE, ids=lambda damage: damage.__name__)
 def test_a_run_that_cannot_be_used_is_passed_by(
     console: Cli, kind_name: str, damage: Callable[[Path, str], None]
@@ -165,7 +165,7 @@ main()
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("measurement", KIND_NAMES)
+@pytest.mark.parametrize("kind_name", KIND_NAMES)
 def test_a_kill_while_rows_are_taken_over_loses_nothing(console: Cli, kind_name: str) -> None:
     assert 0 == console(*words(kind_name, more=False), "--out", "r/first").code
     asked = [*words(kind_name, more=True, model="b=scripted:m.jsonl"), "--out", "r/second"]

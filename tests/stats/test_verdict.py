@@ -58,7 +58,7 @@ def test_each_verdict(row: Row, verdict: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("measurement", "kind"), [("probe", "welch"), ("personas", "permutation"), ("compare", "welch")]
+    ("kind_name", "kind"), [("probe", "welch"), ("personas", "permutation"), ("compare", "welch")]
 )
 @pytest.mark.parametrize("stored", [{}, {"verdict": ""}])
 def test_a_row_that_is_not_judged_has_no_direction(kind_name: str, kind: str, stored: Row) -> None:

@@ -270,7 +270,7 @@ def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, m
             load_study(study, {**base, key: value})
 
 
-@pytest.mark.parametrize("measurement", ["probe", "personas"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas"])
 def test_the_analysis_keys_are_keys(kind_name: str) -> None:
     known = {key.split(".")[0] for key, _, _ in describe_keys(measurement(kind_name).study)}
     assert known >= measurement(kind_name).study.analysis_keys

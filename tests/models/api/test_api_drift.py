@@ -34,7 +34,7 @@ def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:
 # --- another model answers --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("measurement", ["probe", "personas"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas"])
 def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
     cli: Ask, kind_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,7 +66,7 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
         assert cli(*more).code == 0
 
 
-@pytest.mark.parametrize("measurement", ["probe", "personas"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas"])
 def test_drift_inside_one_run_keeps_what_came_before_it(
     cli: Ask, kind_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

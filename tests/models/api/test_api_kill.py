@@ -228,7 +228,7 @@ def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize("sent_signal", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("measurement", ["probe", "personas"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas"])
 def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
     tmp_path: Path, sent_signal: signal.Signals, kind_name: str
 ) -> None:

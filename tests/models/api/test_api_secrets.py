@@ -176,7 +176,7 @@ def authorizations(server: ApiServer) -> set[str | None]:
 # --- a key and its server ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("measurement", ["probe", "personas"])
+@pytest.mark.parametrize("kind_name", ["probe", "personas"])
 def test_a_key_goes_to_its_server_and_nowhere_else(cli: Cli, folder: Path, kind_name: str) -> None:
     with ApiServer(behaviour=Behaviour(requires_key=KEY)) as server:
         vectors = f"vectors={write_vectors(folder.parent / 'vectors.txt')}"
