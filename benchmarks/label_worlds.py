@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.measures.personas.labels.correction import Labels, corrected
-from biaskit.measures.personas.labels.drawing import sample
+from biaskit.measures.personas.labels.drawing import draw
 
 N_WORLDS = 1_000
 N_TEXTS = 800
@@ -82,7 +82,7 @@ def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
     covered, alone, widths, widths_alone, of_rules, errors = [], [], [], [], [], []
     for seed in range(n_worlds):
         texts, truth = world.texts(np.random.default_rng([seed, n]))
-        drawn = sample(texts, n, seed)
+        drawn = draw(texts, n, seed)
         drawn.store(folder)
         labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
         documents: Any = SimpleNamespace(texts=texts, imported=True)

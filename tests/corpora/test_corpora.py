@@ -288,7 +288,7 @@ def test_templates_can_be_written_in_three_formats(write: Write) -> None:
 def test_a_template_may_name_its_slot_and_its_target_words(write: Write) -> None:
     text = (
         'slot = "[MY FIELD]"\n[[template]]\nbias_type = "implicit"\nquestion = "Who [likes] [MY FIELD]?"\n'
-        'opening = "In [MY FIELD]"\ntarget words = "mine"\n'
+        'opening = "In [MY FIELD]"\ntarget_words = "mine"\n'
     )
     template = Template(1, "implicit", "Who [likes] [MY FIELD]?", "In [MY FIELD]", "mine")
     assert Templates("[MY FIELD]", (template,)) == load_templates(write("t.toml", text))

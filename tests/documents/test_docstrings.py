@@ -27,7 +27,7 @@ VERBS = (
         "Compare",
         "Check",
         "Compute",
-        "Sample",
+        "Draw",
         "Find",
         "Give",
         "Holds",

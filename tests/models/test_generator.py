@@ -248,7 +248,7 @@ def first_tokens(model: TransformersGenerator, requests: Sequence[SampleRequest]
     """The first new token of each sample, as an id."""
     plan = model.plan_samples(requests)
     model._load()
-    return [new[0] for batch in plan.batches for new in model._sample(batch) if new is not None]
+    return [new[0] for batch in plan.batches for new in model._new_ids(batch) if new is not None]
 
 
 def p_of_fit(found: Sequence[int], shares: np.ndarray[Any, Any]) -> float:
@@ -323,7 +323,7 @@ def test_a_sample_is_the_largest_of_logits_and_its_own_noise_at_every_step(
     requests = samples_of(SHORT, [11, 12, 13], n=14, temperature=0.8)
     model.plan_samples(requests)
     model._load()
-    found = model._sample(requests)
+    found = model._new_ids(requests)
     for request, new in zip(requests, found, strict=True):
         wanted, closest = drawn_by_hand(saved.oracle, request, [saved.oracle.tokenizer.eos_token_id])
         assert closest > 1e-4, "this seed decides by float noise: take another"
@@ -387,7 +387,7 @@ def test_every_listed_end_and_the_tokenizers_own_stops_a_text(tiny: Saved, tmp_p
     assert sorted(ends) == sorted(model._ends)
     found = answers(model, requests)
     stopped, last = 0, Counter[int]()
-    rows = {r.key: new for r, new in zip(requests, model._sample(requests), strict=True)}
+    rows = {r.key: new for r, new in zip(requests, model._new_ids(requests), strict=True)}
     for key, answer in found.items():
         assert isinstance(answer, Sample)
         new = rows[key]
@@ -459,7 +459,7 @@ def test_prompt_and_text_are_what_the_tokens_say_together(tiny: Saved, tokenizer
     prompt = saved.oracle.encode(SHORT)
     shown = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
     n_spaces = 0
-    for request, new in zip(requests, model._sample(requests), strict=True):
+    for request, new in zip(requests, model._new_ids(requests), strict=True):
         whole = saved.oracle.tokenizer.decode([*prompt, *(new or ())], **shown)
         assert whole == SHORT + found[request.key]
         n_spaces += found[request.key].startswith(" ")
@@ -519,7 +519,7 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
     model = generator_for(tiny("llama", "bpe").folder, 8)
     requests = samples_of(SHORT, range(16))
     before = texts(answers(model, requests))
-    whole, sizes = model._sample, []
+    whole, sizes = model._new_ids, []
 
     def sample(batch: Sequence[SampleRequest]) -> Any:
         sizes.append(len(batch))
@@ -527,7 +527,7 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
             raise torch.OutOfMemoryError("too large")
         return whole(batch)
 
-    monkeypatch.setattr(model, "_sample", sample)
+    monkeypatch.setattr(model, "_new_ids", sample)
     seconds = model.estimate_seconds(100)
     assert seconds is not None
     assert [8, 4, 2, 2, 2, 2, 2] == sizes  # the last is timed
@@ -539,7 +539,7 @@ def test_a_batch_too_large_for_memory_is_asked_in_halves_and_answered_once(
     def never(batch: Sequence[SampleRequest]) -> Any:
         raise torch.OutOfMemoryError("too large")
 
-    monkeypatch.setattr(model, "_sample", never)
+    monkeypatch.setattr(model, "_new_ids", never)
     with pytest.raises(ModelError, match="out of memory on cpu with one text"):
         answers(model, requests)
 

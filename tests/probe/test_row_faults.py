@@ -35,7 +35,7 @@ def swapped(row: Row) -> Row:
 
 CHANGES: dict[str, Change] = {
     "a null in place of the list": lambda row: {**row, "target_words": None},
-    "no list": lambda row: {k: v for k, v in row.items() if k != "target-words"},
+    "no list": lambda row: {k: v for k, v in row.items() if k != "target_words"},
     "a text in the list": lambda row: {**row, "target_words": ["she"]},
     "a target word less": lambda row: {**row, "target_words": row["target_words"][1:]},
     "a target word twice": lambda row: row | {"target_words": [*row["target_words"], row["target_words"][0]]},

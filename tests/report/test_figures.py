@@ -86,7 +86,7 @@ def by_workforce(rows: Sequence[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def usual() -> Content:
-    return content(("A", "B"), 6, settings=("plain", "dialogue"))
+    return content(("A", "B"), 6, contexts=("plain", "dialogue"))
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ def test_a_group_whose_column_would_be_there_twice_is_refused() -> None:
 
 def test_an_unknown_table_names_the_nearest() -> None:
     with pytest.raises(TableError, match="probe_prompts"):
-        columns("probe_cell", groups=GROUPS, contrast=CONTRAST)
+        columns("probe_prompt", groups=GROUPS, contrast=CONTRAST)
 
 
 # --- writing -------------------------------------------------------------------------------------------

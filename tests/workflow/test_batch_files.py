@@ -148,7 +148,7 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
     how = ("--batch-size", "1")
     assert 0 == cli("personas", spec(server), *PERSONAS, *how, "--out", "live").code
     for _ in range(6):  # one batch, or more where the toy model happens to write of people
-        lines = written(cli, server, *how, measurement="personas")
+        lines = written(cli, server, *how, kind_name="personas")
         # The key of the row itself.
         assert {line["custom_id"] for line in lines} <= rows("live", "personas.jsonl").keys()
         answers = write("a.jsonl", [answered(server, line) for line in lines])

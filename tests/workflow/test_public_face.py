@@ -27,7 +27,7 @@ ROOT = Path(bk.__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ON_A_MODEL = [path for path in EXAMPLES if path.name in ("first_result.py", "own_study.py")]
 TABLES = {
-    "cells": "probe_prompts",
+    "prompts": "probe_prompts",
     "jobs": "probe_jobs",
     "groups": "probe_groups",
     "templates": "probe_templates",

@@ -110,14 +110,11 @@ def cell_key(
     estimator: object = "exact",
 ) -> str:
     """Make a row's key: all that the cell's log-probabilities depend on, no more (methods/index#keys)."""
-    return key_of(
-        {
-            **_model_in_key(fingerprint, study, estimator),
-            "cell": [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context],
-            "prompt": first_named(as_record(prompt)),
-            "expressions": [[e.group, e.text] for e in target_words],
-        }
-    )
+    facts = _model_in_key(fingerprint, study, estimator)
+    facts["cell"] = [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context]
+    facts["prompt"] = first_named(as_record(prompt))
+    facts["expressions"] = [[e.group, e.text] for e in target_words]
+    return key_of(facts)
 
 
 def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:
