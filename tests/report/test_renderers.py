@@ -307,8 +307,8 @@ from pathlib import Path
 os.fsync = lambda descriptor: None
 from fakes.many_models import make_personas_run, make_probe_run
 from biaskit.runs.collection import gather
-from biaskit.measures.personas import papers as personas
-from biaskit.measures.probe import papers as probe
+from biaskit.measures.personas.printing.papers import paper_tables
+from biaskit.measures.probe.printing import papers
 from biaskit.report.render.document import Document
 from biaskit.report.render.latex import latex_files, render_latex
 from biaskit.report.render.text import render_text
@@ -325,9 +325,9 @@ for run in runs:
     for name, render in (("txt", render_text), ("tex", render_latex)):
         made[f"{run.name}-run.{name}"] = re.sub(r"biaskit=[0-9.a-z+]+", "biaskit=VERSION", render(document))
 parts = {part.measurement: part for part in gather(runs).parts}
-tables = probe.paper_tables(parts["probe"])
+tables = papers(parts["probe"], {})
 stored = {f.stem: read_table_rows(f) for f in Path("personas/tables").glob("*.csv")}
-tables += personas.paper_tables(stored, claim=parts["personas"].claim("gasp"))
+tables += paper_tables(stored, claim=parts["personas"].claim("gasp"))
 for name, content in latex_files(tables).items():
     made[f"paper-{name}"] = content.decode("utf-8")
 made["paper-tables.txt"] = render_text(Document(tuple(one.table for one in tables)))
