@@ -54,21 +54,20 @@ def fits(value: Any, kind: str) -> bool:
     return isinstance(value, str)
 
 
-_BY_NAME: Mapping[str, str] = {
-    **dict.fromkeys(("model", "models", "bias_type", "context", "prompt_format", "system_prompt"), TEXT),
-    **dict.fromkeys(("estimator", "device", "dtype", "endpoint_name", "price", "occupation"), TEXT),
-    **dict.fromkeys(("word_boundary", "method", "tokenizer", "shard"), TEXT),
-    **dict.fromkeys(("study", "out", "aliases", "write_requests"), PATH),
-    **dict.fromkeys(("jobs", "templates", "debiasing_prompts", "occupations"), TEXT_OR_TEXTS),
-    **dict.fromkeys(("api_key_env", "groups"), TEXT_OR_TEXTS),
-    **dict.fromkeys(("samples", "per_gender", "max_samples", "max_new_tokens", "batch_size"), POSITIVE),
-    **dict.fromkeys(("permutations", "seed", "continuations"), WHOLE),
-    **dict.fromkeys(("max_cost", "difference"), NUMBER),
-    "max_samples_per_prompt": POSITIVE,
-    "prompts": TEXTS,
-    "target_words": TARGET_WORDS,
-    "settings": KEYS,
+_NAMES: Mapping[str, str] = {
+    TEXT: """model models bias_type context prompt_format system_prompt estimator device dtype endpoint_name
+        price occupation word_boundary method tokenizer shard""",
+    PATH: "study out aliases write_requests",
+    TEXT_OR_TEXTS: "jobs templates debiasing_prompts occupations api_key_env groups",
+    TEXTS: "prompts",
+    TARGET_WORDS: "target_words",
+    POSITIVE: "samples per_gender max_samples max_samples_per_prompt max_new_tokens batch_size",
+    WHOLE: "permutations seed continuations",
+    NUMBER: "max_cost difference",
+    KEYS: "settings",
 }
+"""Kind → the parameters that are of it, in every function."""
+_BY_NAME: Mapping[str, str] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
 
 
 def checked(*records: type, **kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:

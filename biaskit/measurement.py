@@ -98,6 +98,9 @@ class Measurement:
         module = f"biaskit.measures.{self.name}.{name}"
         return import_module(module) if find_spec(module) else None
 
+    def _lacks(self, function: str, file: str) -> NotImplementedError:
+        return NotImplementedError(f"measures/{self.name}/{file}.py needs {function}(): every kind has it.")
+
     @property
     def study(self) -> type[Study]:
         """The class of its studies: STUDY of study.py."""  # *
@@ -117,12 +120,12 @@ class Measurement:
     @in_file("design")
     def resolve(self, study: Any) -> Design:
         """Read and check the lists that a study names."""  # *
-        raise NotImplementedError
+        raise self._lacks("resolve", "design")
 
     @in_file("design")
     def read(self, resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Design:
         """Read the design that a manifest describes; `overrides` may set analysis keys only."""  # *
-        raise NotImplementedError
+        raise self._lacks("read", "design")
 
     @property
     def stored(self) -> type[BaseModel]:
@@ -145,12 +148,12 @@ class Measurement:
         self, design: Design, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
     ) -> Any:
         """Open a model as a design needs it, or as its entry in a manifest says it was asked."""  # *
-        raise NotImplementedError
+        raise self._lacks("open_model", "ask")
 
     @in_file("ask")
     def ask(self, design: Design, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
         """Ask what has no row yet; `resolved`: the design's description, where it is at hand."""  # *
-        raise NotImplementedError
+        raise self._lacks("ask", "ask")
 
     @in_file("ask")
     def finder(self, manifest: Mapping[str, Any], design: Design) -> Callable[[Row], Found | None] | None:
@@ -188,7 +191,7 @@ class Measurement:
         self, run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None
     ) -> TableSet:
         """Make every table of a run from its rows, rows between its models included."""  # *
-        raise NotImplementedError
+        raise self._lacks("tables", "analysis")
 
     @in_file("compare")
     def compare(self, comparison: Comparison) -> None:

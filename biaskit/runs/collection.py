@@ -299,8 +299,11 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
 def _models(run: StoredRun) -> Iterator[Model]:
     answered = run.analysis.get("answered") or {}
     for label, entry in run.manifest["models"].items():
-        seen, prompt_format = answered.get(label) or {}, str(entry.get("prompt_format", ""))
+        details = entry.get("details") or {}
+        prompt_format = str(entry.get("prompt_format", ""))
         in_force = prompt_format.startswith("chat") and not run.question.get("system_prompt")
+        seen = answered.get(label) or {}
+        first, last = (str(seen.get(end) or "")[:10] or None for end in ("first", "last"))
         yield Model(
             label=label,
             spec=str(entry.get("spec", "")),
@@ -310,9 +313,9 @@ def _models(run: StoredRun) -> Iterator[Model]:
             prompt_format=prompt_format,
             estimator=estimator_of(entry),
             run=str(run.path),
-            details=entry.get("details") or {},
+            details=details,
             answered_by=tuple(seen.get("by", ())),
-            first_answered=str(seen.get("first") or "")[:10] or None,
-            last_answered=str(seen.get("last") or "")[:10] or None,
-            own_system=str(entry.get("details", {}).get(OWN_SYSTEM, "")) if in_force else "",
+            first_answered=first,
+            last_answered=last,
+            own_system=str(details.get(OWN_SYSTEM, "")) if in_force else "",
         )

@@ -45,9 +45,9 @@ def _broken(node: ast.AST, in_function: bool) -> Iterator[str]:
         if _holds(node, ast.NamedExpr):
             yield "a walrus in a comprehension"
     if isinstance(node, ast.IfExp) and ast.IfExp in map(type, (node.test, node.body, node.orelse)):
-        yield "a chained conditional target word"
+        yield "a chained conditional expression"
     if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.IfExp):
-        yield "a conditional target word in an augmented assignment"
+        yield "a conditional expression in an augmented assignment"
     if isinstance(node, ast.Assign) and _holds(node.value, ast.Starred):
         starred = any(_holds(target, ast.Starred) for target in node.targets)
         if starred and isinstance(node.value, ast.Call) and "zip" == getattr(node.value.func, "id", ""):

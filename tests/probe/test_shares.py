@@ -228,16 +228,14 @@ Sequences = Mapping[tuple[int, ...], str]
 
 
 @st.composite
-def worlds(sample: st.DrawFn) -> tuple[dict[tuple[int, ...], float], dict[tuple[int, ...], str]]:
+def worlds(draw: st.DrawFn) -> tuple[dict[tuple[int, ...], float], dict[tuple[int, ...], str]]:
     """The probability of every text of `DEPTH` tokens, and listed sequences with their groups."""
-    weights = sample(
-        st.lists(st.integers(0, 20), min_size=len(TOKENS) ** DEPTH, max_size=len(TOKENS) ** DEPTH)
-    )
+    weights = draw(st.lists(st.integers(0, 20), min_size=len(TOKENS) ** DEPTH, max_size=len(TOKENS) ** DEPTH))
     assume(sum(weights) > 0)
     texts = dict(zip(itertools.product(TOKENS, repeat=DEPTH), weights, strict=True))
     total = sum(weights)
     lengths = st.integers(1, DEPTH).flatmap(lambda n: st.tuples(*[st.sampled_from(TOKENS)] * n))
-    listed = sample(st.dictionaries(lengths, st.sampled_from(GROUPS), min_size=1, max_size=8))
+    listed = draw(st.dictionaries(lengths, st.sampled_from(GROUPS), min_size=1, max_size=8))
     return {text: weight / total for text, weight in texts.items()}, listed
 
 

@@ -556,13 +556,13 @@ def test_names_that_are_cut_stay_apart() -> None:
 
 
 @st.composite
-def verdicts(sample: st.DrawFn) -> Rows:
+def verdicts(draw: st.DrawFn) -> Rows:
     """Tests of one to six models, with any verdict between any two groups."""
     kinds = ("higher", "lower", "equivalent", "no-clear-difference", "not-identified", "no-verdict")
     rows = []
-    for i in range(sample(st.integers(1, 6))):
-        verdict = sample(st.sampled_from(kinds))
-        estimate = sample(st.floats(0.01, 0.4)) * (-1 if verdict == "lower" else 1)
+    for i in range(draw(st.integers(1, 6))):
+        verdict = draw(st.sampled_from(kinds))
+        estimate = draw(st.floats(0.01, 0.4)) * (-1 if verdict == "lower" else 1)
         half = abs(estimate) * (0.5 if verdict in ("higher", "lower") else 2)
         ends = (estimate - half, estimate + half)
         own = {"model_a": f"m{i}", "model_b": f"m{i}", "verdict": verdict}
@@ -663,14 +663,14 @@ def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
 
 
 @st.composite
-def pages(sample: st.DrawFn) -> Rows:
+def pages(draw: st.DrawFn) -> Rows:
     """Rows of tests.csv as an analysis makes them: a few contrasts of a few models, near and far from 0."""
     rows = []
-    for i in range(sample(st.integers(1, 4))):
-        for bias_type in sample(st.sampled_from([("explicit",), ("explicit", "implicit")])):
-            estimate = sample(st.floats(-0.3, 0.3))
-            half = sample(st.floats(0.005, 0.3))
-            wide = sample(st.sampled_from([0.0, 0.0, 0.1]))
+    for i in range(draw(st.integers(1, 4))):
+        for bias_type in draw(st.sampled_from([("explicit",), ("explicit", "implicit")])):
+            estimate = draw(st.floats(-0.3, 0.3))
+            half = draw(st.floats(0.005, 0.3))
+            wide = draw(st.sampled_from([0.0, 0.0, 0.1]))
             low, high = estimate - half - wide, estimate + half + wide
             ends = {"ci90_low": low + 0.1 * half, "ci90_high": high - 0.1 * half}
             near = min(abs(estimate - wide), abs(estimate + wide)) if abs(estimate) > wide else 0.0

@@ -175,17 +175,17 @@ NUMBER = st.text("0123456789.±– ", max_size=14).map(str.strip)
 
 
 @st.composite
-def any_table(sample: st.DrawFn) -> TitledTable:
+def any_table(draw: st.DrawFn) -> TitledTable:
     """Up to four columns of words and sixteen of numbers, with or without headings over them."""
-    n_text, blocks = sample(st.integers(1, 4)), sample(st.lists(st.integers(1, 4), max_size=4))
+    n_text, blocks = draw(st.integers(1, 4)), draw(st.lists(st.integers(1, 4), max_size=4))
     n = n_text + sum(blocks)
     row = st.tuples(*[WORDS] * n_text, *[NUMBER] * (n - n_text))
-    header = [tuple(Heading(sample(WORDS)) for _ in range(n))]
-    if blocks and sample(st.booleans()):
-        over = (Heading(sample(WORDS), n_text), *(Heading(sample(WORDS), span) for span in blocks))
+    header = [tuple(Heading(draw(WORDS)) for _ in range(n))]
+    if blocks and draw(st.booleans()):
+        over = (Heading(draw(WORDS), n_text), *(Heading(draw(WORDS), span) for span in blocks))
         header.insert(0, over)
-    rows = tuple(sample(st.lists(row, max_size=4)))
-    return TitledTable(sample(WORDS), tuple(header), rows, sample(WORDS), n_text)
+    rows = tuple(draw(st.lists(row, max_size=4)))
+    return TitledTable(draw(WORDS), tuple(header), rows, draw(WORDS), n_text)
 
 
 OVER_WORDS = TitledTable(  # a heading over the words themselves once made the table a column too wide

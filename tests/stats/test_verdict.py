@@ -27,12 +27,12 @@ def row_of(estimate: float | None, low: float | None, high: float | None, equiva
 
 
 @st.composite
-def rows(sample: st.DrawFn) -> Row:
+def rows(draw: st.DrawFn) -> Row:
     """Rows as tables hold them, with ends that rounding leaves near 0."""
     near_zero = st.sampled_from([0.0, 1e-17, -1e-17, 1e-12, -1e-12, 2e-12])
-    low, high = sorted(sample(st.tuples(*[near_zero | st.floats(-1, 1)] * 2)))
-    equivalent = sample(st.sampled_from([True, False, None]))
-    missing = sample(st.sampled_from(["nothing", "nothing", "interval", "estimate"]))
+    low, high = sorted(draw(st.tuples(*[near_zero | st.floats(-1, 1)] * 2)))
+    equivalent = draw(st.sampled_from([True, False, None]))
+    missing = draw(st.sampled_from(["nothing", "nothing", "interval", "estimate"]))
     if missing == "nothing":
         return row_of((low + high) / 2, low, high, equivalent)
     return row_of(0.5 * (low + high) if missing == "interval" else None, None, None, None)

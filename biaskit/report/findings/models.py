@@ -116,8 +116,8 @@ def _summary(content: Content, rows: Sequence[Row]) -> Sentence:
 
 
 def _of_row(content: Content, row: Row) -> Sentence:
-    of_engine = (part for part in content.parts if part.measurement == row["measurement"])
-    part = next(of_engine, content.parts[0])
+    own = (part for part in content.parts if part.measurement == row["measurement"])
+    part = next(own, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row["group_a"] or "", row["group_b"] or ""
     pieces: dict[str, Piece] = {

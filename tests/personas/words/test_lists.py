@@ -159,14 +159,14 @@ def test_a_list_holds_the_words_above_the_threshold_with_their_counts_and_q_valu
 
 
 @st.composite
-def corpora(sample: st.DrawFn) -> Corpus:
+def corpora(draw: st.DrawFn) -> Corpus:
     """Up to ten short texts of any genders, some of them empty."""
     text = st.lists(st.sampled_from(("art", "he", "law", "of", "she", "the", "yoga")), max_size=12)
-    n = sample(st.integers(2, 10))
+    n = draw(st.integers(2, 10))
     return Corpus(
-        tuple(" ".join(sample(text)) for _ in range(n)),
-        tuple(sample(st.sampled_from(GENDERS)) for _ in range(n)),
-        tuple(sample(st.sampled_from(("biography", "persona"))) for _ in range(n)),
+        tuple(" ".join(draw(text)) for _ in range(n)),
+        tuple(draw(st.sampled_from(GENDERS)) for _ in range(n)),
+        tuple(draw(st.sampled_from(("biography", "persona"))) for _ in range(n)),
     )
 
 
