@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
-from biaskit.measurement import KINDS, measurement
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.coverage import WEAK, coverage_of
+from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import Row, grouped, in_main_context, undefined, where
-from biaskit.tables.schema import SCHEMAS, Column
 
 Pair = tuple[str, str, str]
 """(measurement, later, earlier): two models to be compared."""
@@ -119,15 +116,8 @@ def coverage_of_parts(parts: Iterable[Part]) -> Coverage:
     """Read coverage from the tables of shares that have it."""
     rows: list[Row] = []
     for part in parts:
-        rows += part.tables.get(_table_with_coverage(part.measurement), ())
+        rows += part.tables.get(table_with_coverage(part.measurement), ())
     return coverage_in(rows)
-
-
-@cache
-def _table_with_coverage(kind_name: str) -> str:
-    """Find the table of shares that says how much probability the target words have; "" without one."""
-    table = measurement(kind_name).published[0] if kind_name in KINDS else ""
-    return table if table and Column("coverage", "number") in SCHEMAS[table].parts else ""
 
 
 def coverage_in(rows: Iterable[Row]) -> Coverage:
@@ -193,16 +183,18 @@ def _selects(require: Require, row: Contrast) -> bool:
 
 def _not_compared(require: Require, selected: Sequence[Contrast], pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Models, or pairs of them, that the requirement speaks of and that have no row."""
-    if require.contrast == "models":
-        done = {(row.measurement, frozenset(row.models)) for row in selected}
-        due = [pair for pair in pairs if require.measurement in (None, pair[0])]
-        if require.models:
-            due = [pair for pair in due if set(require.models).issuperset(pair[1:])]
-        missing = [f"{a} and {b} ({e})" for e, a, b in due if (e, frozenset((a, b))) not in done]
-        in_pairs = {label for _, *both in due for label in both}
-        return (*missing, *(label for label in require.models if label not in in_pairs))
-    done_alone = {label for row in selected for label in row.models}
-    return tuple(label for label in require.models if label not in done_alone)
+    done = {(row.measurement, frozenset(row.models)) for row in selected}
+    found: set[str] = set()
+    missing = []
+    for kind, a, b in pairs if require.contrast == "models" else ():
+        asked = not require.models or {a, b} <= set(require.models)
+        if asked and require.measurement in (None, kind):
+            found |= {a, b}
+            if (kind, frozenset((a, b))) not in done:
+                missing.append(f"{a} and {b} ({kind})")
+    if require.contrast != "models":
+        found = found.union(*(models for _, models in done))
+    return (*missing, *(label for label in require.models if label not in found))
 
 
 def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
@@ -240,7 +232,7 @@ def _low_coverage(least: float, row: Contrast, coverage: Coverage) -> str:
 
 def _held(row: Contrast, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
     """Yield the models of a row with their least coverage, None if unknown; of other kinds none."""
-    if not _table_with_coverage(row.measurement):
+    if not table_with_coverage(row.measurement):
         return
     known = {model for model, _ in coverage}
     for label in dict.fromkeys(row.models):

@@ -23,7 +23,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
     """Say what differs between the runs or models of one kind, a sentence for each thing."""
     runs_of: dict[str, dict[str, list[str]]] = {}  # setting → its value → the runs that have it
     for run in runs:
-        for name, value in _contexts(run).items():
+        for name, value in _settings(run).items():
             text = value if isinstance(value, str) else canonical_json(value)
             shown = "none" if value in (None, "") else short(text, LONGEST)
             runs_of.setdefault(name, {}).setdefault(shown, []).append(str(run.path))
@@ -51,7 +51,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
         yield f"API models answered: {'; '.join(answered)}."
 
 
-def _contexts(run: StoredRun) -> dict[str, Any]:
+def _settings(run: StoredRun) -> dict[str, Any]:
     """Everything that numbers of a run depend on beside its prompts, by name."""
     resolved = run.manifest.resolved
     study, choices = resolved.get("study", {}), run.analysis.get("choices", {})
@@ -74,7 +74,7 @@ def _asked_alike(command: str, estimators: Iterable[str], models: Sequence[Model
     how = f"--estimator {name}"
     for pair in settings.split(","):
         if pair.startswith(("k=", "samples=")) and pair != "k=20":
-            how += f" --set {pair.replace('samples', 'samples')}"
+            how += f" --set {pair}"
     asked = [model for model in models if model.estimator not in ("", weakest)]
     if any(model.spec.startswith(IN_MEMORY) for model in asked):
         return f" To use one for all, in Python: estimator={name!r}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, TypeVar
 
 from biaskit.corpora.sources import check_label
@@ -176,16 +177,16 @@ def family_of(spec: str) -> str:
 def group_notes(groups: Sequence[Side], models: Sequence[Model]) -> Iterator[str]:
     """Say which models each group holds, since tests speak of these alone, and which found no partner."""
     pairs = list(pairs_of_groups(groups, models))
-    for side in dict.fromkeys(side for pair in pairs for side in pair):
+    for side in dict.fromkeys(chain(*pairs)):
         n = len(side.models)
         verb = "are" if side.name.endswith("s") else "is"
         whom = "this model" if n == 1 else f"these {n} models"
         yield f"{side.name} {verb} the mean of {whom}: {', '.join(side.models)}."
-    base = [model.label for model in models if model.tuning == "base"]
-    instruct = [model.label for model in models if model.tuning == "instruct"]
-    if base and instruct and len(base) + len(instruct) > 2:
-        paired = {label for side in by_family(models) for label in side.models}
-        if alone := [label for label in (*base, *instruct) if label not in paired]:
+    tuned = {model.label: model.tuning for model in models if model.tuning in ("base", "instruct")}
+    if len(tuned) > 2 and len({*tuned.values()}) > 1:
+        base, instruct = by_family(models)
+        in_order = sorted(tuned, key=lambda label: tuned[label])
+        if alone := [label for label in in_order if label not in base.models + instruct.models]:
             yield (
                 "Base and instruct models are paired by family, one of each; without a partner, or with"
                 f" several: {', '.join(alone)}. --group NAME=LABEL,LABEL makes your own groups."

@@ -6,7 +6,7 @@ Nothing here computes or opens a run: `workflow` fills it; figures, findings and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
@@ -153,6 +153,12 @@ class Content:
         judged = [{**tables, "tests": rows} if rows else tables for tables, rows in pairs]
         parts = (replace(part, tables=tables) for part, tables in zip(self.parts, judged[:-1], strict=True))
         return replace(self, parts=tuple(parts), between=judged[-1])
+
+
+def prompt_formats_of(parts: Iterable[Part]) -> list[str]:
+    """List the prompt formats of parts, each once, in order of appearance; none of imported texts."""
+    models = chain.from_iterable(part.models for part in parts)
+    return list(filter(None, dict.fromkeys(model.prompt_format for model in models)))
 
 
 def parts_of(parts: Sequence[Part], name: str) -> list[Part]:

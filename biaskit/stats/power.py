@@ -17,7 +17,7 @@ NOT_JUDGED = "cannot be estimated from another model's variance"
 POWER = 0.8
 """The share of runs in which a difference is to show."""
 N_RUNS = 10_000
-"""Runs whose mean squares are drawn; the sample of their estimates is integrated."""
+"""Runs whose mean squares are drawn; the draw of their estimates is integrated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ def crossed_bootstrap(
     """Find the percentile interval of a mean, jobs and templates both resampled.
 
     Formula: I jobs and J templates drawn with replacement, n times; the mean of the drawn rows and columns;
-        numpy's linear percentiles of the n means. All tables in front are under the same samples.
+        numpy's linear percentiles of the n means. All tables in front are under the same draws.
     None without cells and with one job and one template; with one job (one template) only templates (jobs)
     are resampled.
     Reference: methods/averages#bootstrap-intervals, `interval = bootstrap`; checked against plain loops. Too

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 
+from biaskit.measurement import KINDS, measurement
 from biaskit.tables.query import Row, defined
+from biaskit.tables.schema import SCHEMAS, Column
 
 Coverage = tuple[float, float] | None
 """The least and the greatest coverage over groups of jobs; None where none is known."""
@@ -12,6 +15,13 @@ LITTLE = 0.5
 """Under this coverage every sentence says what the target words hold."""
 WEAK = 0.1
 """Under this coverage a share is weak evidence."""
+
+
+@cache
+def table_with_coverage(kind_name: str) -> str:
+    """Find the table of shares that says how much probability the target words have; "" without one."""
+    table = measurement(kind_name).published[0] if kind_name in KINDS else ""
+    return table if table and Column("coverage", "number") in SCHEMAS[table].parts else ""
 
 
 def coverage_of(rows: Iterable[Row]) -> Coverage:

@@ -307,7 +307,7 @@ def distribution(masses: Mapping[str, float]) -> dict[str, float]:
     parts = 1.0 / np.arange(1, N_OTHER + 1)
     parts *= rest / parts.sum()
     other = {f" word{i:02}": float(part) for i, part in enumerate(parts)}
-    return {f" {prompt_format}": mass for prompt_format, mass in masses.items()} | other
+    return {f" {form}": mass for form, mass in masses.items()} | other
 
 
 def listed(masses: Mapping[str, float], k: int) -> tuple[tuple[str, float], ...]:

@@ -90,7 +90,7 @@ def test_samples_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
         said = Counter({prompt_format: n / answer.samples for prompt_format, n in answer.counts.items()})
         masses = world.masses(world.place(0, answer.prompt))
         error = 4 * math.sqrt(0.25 / answer.samples)
-        assert all(abs(said[prompt_format] - mass) < error for prompt_format, mass in masses.items())
+        assert all(abs(said[form] - mass) < error for form, mass in masses.items())
 
 
 def test_true_means_are_those_of_many_worlds() -> None:

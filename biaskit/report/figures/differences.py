@@ -7,7 +7,7 @@ from typing import Literal
 
 from biaskit.report.figures import forest
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
+from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, ends_of, point
 from biaskit.report.figures.style import INK, Mark, cut
 from biaskit.report.figures.view import View
 from biaskit.stats.contrast import Contrast, Verdict
@@ -62,7 +62,7 @@ def are_many(view: View) -> bool:
 def between_models(view: View) -> list[Contrast]:
     """Pick the differences of shares between a view's models, and between groups of models."""
     parts = view.content.parts
-    labels = {model.label for part in parts for model in part.models}
+    labels = {*view.content.labels}
     alone = sum(part.measurement == view.part.measurement for part in parts) == 1
     rows = []
     for row in forest.crossed(view, view.content.tests, "models"):
@@ -92,7 +92,7 @@ def _forest(view: View, rows: Sequence[Contrast], pairs: Sequence[tuple[str, str
             drawn.append(point(row, mark=mark, fill=fill))
         return [Dots(INKED, drawn)]
 
-    axis = effects(forest.ends_of(rows), 2 * (margin or 0.05), "difference, points", margin=margin)
+    axis = effects(ends_of(map(point, rows)), 2 * (margin or 0.05), "difference, points", margin=margin)
     n = forest.n_jobs_of(rows)
     over = f"without a debiasing prompt; n = {n} common jobs per group; bars: 95\u00a0% intervals over jobs "
     over += "and templates"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,8 +173,9 @@ def _draw_dots(axes: Axes, dots: Dots, offset: float) -> None:
             )
     for (mark, fill), placed in looks.items():
         ys, points = zip(*placed, strict=True)
-        axes.hlines(ys, [p.low for p in points], [p.high for p in points], color=mark.colour, lw=0.9)
-        axes.plot([p.x for p in points], ys, clip_on=False, zorder=3, **marker_style(mark, fill))
+        xs, lows, highs = (list(map(attrgetter(name), points)) for name in ("x", "low", "high"))
+        axes.hlines(ys, lows, highs, color=mark.colour, lw=0.9)
+        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, fill))
         for place, point in placed:
             if point.x != point.x:
                 axes.text(
@@ -207,9 +209,9 @@ def _draw_square(axes: Axes, square: Square) -> None:
     for (x, y), (x_end, y_end), style in square.lines:
         axes.plot([x, x_end], [y, y_end], color=INK, lw=0.8, ls=style, zorder=1)
     for mark, spots in square.spots.items():
-        xs = [spot.x for spot in spots]
-        axes.vlines(xs, [s.low for s in spots], [s.high for s in spots], color=mark.colour, lw=0.6)
-        axes.plot(xs, [s.y for s in spots], clip_on=False, zorder=3, **marker_style(mark, size=3.4))
+        xs, ys, lows, highs = (list(map(attrgetter(name), spots)) for name in ("x", "y", "low", "high"))
+        axes.vlines(xs, lows, highs, color=mark.colour, lw=0.6)
+        axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     for spot in square.named:
         side = "left" if spot.x < (square.x.low + square.x.high) / 2 else "right"
         below = spot.y < spot.x and spot.y > square.y.low + 0.2 * (square.y.high - square.y.low)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from biaskit.report.figures.plot import Axis, Band, Dots, Panel, point
+from biaskit.report.figures.plot import Axis, Band, Dots, Panel
 from biaskit.report.figures.style import cut, people
 from biaskit.report.figures.view import View
 from biaskit.stats.contrast import Contrast
@@ -46,9 +46,3 @@ def bands(
 def n_jobs_of(rows: Sequence[Contrast]) -> str:
     """Say how many jobs the rows rest on."""
     return " or ".join(map(str, sorted({row["n_a"] for row in defined(rows, "n_a")}))) or "–"
-
-
-def ends_of(rows: Sequence[Contrast]) -> list[float]:
-    """List the numbers that an axis of differences must cover."""
-    points = [point(row) for row in rows]
-    return [end for p in points for end in (p.x, p.low, p.high)]

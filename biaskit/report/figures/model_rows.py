@@ -8,7 +8,19 @@ from dataclasses import dataclass
 from biaskit.common.wording import count
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import INKED, PARITY, Band, Dots, Entry, Panel, Plot, effects, point, shares
+from biaskit.report.figures.plot import (
+    INKED,
+    PARITY,
+    Band,
+    Dots,
+    Entry,
+    Panel,
+    Plot,
+    effects,
+    ends_of,
+    point,
+    shares,
+)
 from biaskit.report.figures.style import FILLS, asked, people
 from biaskit.report.figures.view import View, all_marks, figure
 from biaskit.report.findings.groups import jobs_of
@@ -82,8 +94,7 @@ def side_by_side(
     if written:
         marks = all_marks(content)
         points = [point(written.get(model), mark=marks[model]) for model in models]
-        ends = [end for p in points for end in (p.x, p.low, p.high)]
-        axis = effects(ends, 0.2, "points from workforce share")
+        axis = effects(ends_of(points), 0.2, "points from workforce share")
         panels.append(Panel(models, axis, [Dots(INKED, points)], title="in texts", pitch=PITCH, apart=False))
     n = sorted({row["n_jobs"] for row in rows} | {row.n_a for row in written.values()})
     left_out = f" {most} of {len(every)} models." if len(every) > most else ""

@@ -190,6 +190,11 @@ def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **lo
     return Point(x, low, high, **look)
 
 
+def ends_of(points: Iterable[Point]) -> list[float]:
+    """List the numbers that an axis must cover."""
+    return [end for p in points for end in (p.x, p.low, p.high)]
+
+
 # --- axes ------------------------------------------------------------------------------------------------
 
 

@@ -8,8 +8,7 @@ from itertools import cycle
 from typing import TypeVar
 
 from biaskit.common.wording import first_words, percent
-from biaskit.measurement import measurement
-from biaskit.report.content import Content, parts_of
+from biaskit.report.content import Content, parts_of, prompt_formats_of
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Entry, Panel, Plot
 from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, asked, cut
@@ -17,7 +16,7 @@ from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.coverage import WEAK, coverage_of, is_under
+from biaskit.tables.coverage import WEAK, coverage_of, is_under, table_with_coverage
 from biaskit.tables.query import AnyRow, Row, defined, distinct, grouped, in_main_context, where
 
 PER_FIGURE = 5  # models side by side in one figure; more models take more figures
@@ -69,9 +68,7 @@ class View:
     @property
     def weak(self) -> str:
         """Say in a caption which answers are weak evidence (methods/probabilities#low-coverage)."""
-        shares = [
-            row for row in self.plain(measurement(self.part.measurement).published[0]) if "coverage" in row
-        ]
+        shares = self.plain(table_with_coverage(self.part.measurement))
         weak = []
         for (model, bias_type), rows in grouped(shares, "model", "bias_type").items():
             if is_under(coverage_of(rows), WEAK):
@@ -121,19 +118,17 @@ def views(content: Content, folder: str) -> Iterator[View]:
     parts = parts_of(content.parts, folder)
     prefixes: set[str] = set()
     for part in parts:
-        formats = list(
-            dict.fromkeys(model.prompt_format for model in part.models if model.prompt_format)
-        ) or [""]
-        base = f"{slug(part.study)}-" if len(parts) > 1 else ""
-        for prompt_format in formats:
-            prefix = _free(f"{base}{slug(prompt_format)}-" if len(formats) > 1 else base, prefixes)
+        formats = prompt_formats_of([part])
+        for prompt_format in formats if len(formats) > 1 else [""]:
+            prefix = f"{slug(part.study)}-" if len(parts) > 1 else ""
+            prefix += f"{slug(prompt_format)}-" if prompt_format else ""
+            prefix = _free(prefix, prefixes)
             prefixes.add(prefix)
-            models = [
-                model.label
-                for model in part.models
-                if len(formats) == 1 or model.prompt_format in ("", prompt_format)
-            ]
-            yield View(part, content, prefix, prompt_format if len(formats) > 1 else "", tuple(models), marks)
+            models = []
+            for model in part.models:
+                if not prompt_format or model.prompt_format in ("", prompt_format):
+                    models.append(model.label)
+            yield View(part, content, prefix, prompt_format, tuple(models), marks)
 
 
 def _free(prefix: str, taken: Set[str]) -> str:

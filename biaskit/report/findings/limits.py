@@ -7,7 +7,7 @@ from typing import Any
 
 from biaskit.common.wording import listed, short
 from biaskit.measurement import ACROSS, folders, measurements, words
-from biaskit.report.content import Content
+from biaskit.report.content import Content, prompt_formats_of
 from biaskit.report.findings.claims import shared_words
 from biaskit.report.findings.models import compared
 from biaskit.runs.collection import Part
@@ -40,8 +40,7 @@ def _always(parts: Sequence[Part]) -> Sequence[str]:
 
 def used_formats(parts: Sequence[Part], what: str) -> Iterator[str]:
     """Say which prompt formats were used; `what`: such as "probe"."""
-    formats = list(dict.fromkeys(model.prompt_format for part in parts for model in part.models))
-    formats = [short(prompt_format) for prompt_format in formats if prompt_format]
+    formats = list(map(short, prompt_formats_of(parts)))
     if len(formats) == 1:
         yield f"The {what} used one prompt format ({formats[0]}); others may give other numbers."
     elif formats:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, number_range, short
-from biaskit.measurement import FOLDERS, measurement, words
+from biaskit.measurement import FOLDERS, words
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
@@ -24,7 +24,7 @@ from biaskit.report.findings.sentence import (
     within,
 )
 from biaskit.stats.contrast import Contrast, Verdict
-from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
+from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under, table_with_coverage
 from biaskit.tables.query import Row, distinct, grouped, in_main_context, named, where
 
 SIDES = ("model_a", "model_b")
@@ -171,9 +171,8 @@ def coverage_behind(content: Content, rows: Sequence[Contrast], sides: Sequence[
     """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     every: list[Row] = []
     for part in content.parts:
-        shares = part.tables.get(measurement(part.measurement).published[0], ())
-        if shares and "coverage" in shares[0]:
-            every += in_main_context(where(shares, debiasing_id=0))
+        shares = part.tables.get(table_with_coverage(part.measurement), ())
+        every += in_main_context(where(shares, debiasing_id=0))
     labels = {row["model"] for row in every}
     named = set()
     for test in rows:

@@ -1,6 +1,6 @@
 """Render content, findings and figures as one HTML file that shows everything without its script.
 
-Jinja escapes every target word; hidden characters show as escapes (reference/reasons#foreign-text). Figures
+Jinja escapes every expression; hidden characters show as escapes (reference/reasons#foreign-text). Figures
 are images in the page, so nothing in them can run or reach it.
 """
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 T = TypeVar("T")
+Answer = TypeVar("Answer", Figure, Finding, ListedTable, ExampleText)
 _HERE = Path(__file__).resolve().parent
 MOST_OPEN = 3  # sentences shown outside the fold of a question, beside those of the first screen
 MOST_PROMPTS, MOST_TEXTS = 100, 60
@@ -99,21 +100,16 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
         "script_hash": base64.b64encode(digest).decode("ascii"),
         "style": Markup((_HERE / "page.css").read_text("utf-8")),  # noqa: S704
     }
+    models = [(part, model) for part in content.parts for model in part.models]
+    first_screen = {
+        "title": content.title or "Report",
+        "measured_line": measured_line(content),
+        "hero": next(iter(figures), None),
+        "equivalence": _equivalence(content.equivalence),
+    }
+    below = {"sections": sections, "notes": list(notes), "models": models, "on_disk": on_disk}
     template = _environment().get_template("page.html.j2")
-    html = template.render(
-        content=content,
-        title=content.title or "Report",
-        measured_line=measured_line(content),
-        hero=next(iter(figures), None),
-        said=said,
-        sections=sections,
-        equivalence=_equivalence(content.equivalence),
-        notes=list(notes),
-        models=[(part, model) for part in content.parts for model in part.models],
-        on_disk=on_disk,
-        labels=labels,
-        **own_files,
-    )
+    html = template.render(content=content, said=said, labels=labels, **first_screen, **below, **own_files)
     return html.encode("utf-8")
 
 
@@ -140,7 +136,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Prepare the value of every target word of the template, before it is escaped."""
+    """Prepare the value of every expression of the template, before it is escaped."""
     from markupsafe import Markup
 
     if value is None:
@@ -160,22 +156,21 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
     tables = list_tables(content)
     asked = {kind.name: kind.question for kind in measurements()}  # where the prompts of each kind stand
     for question, heading in QUESTIONS.items():
-        drawn = [figure for figure in figures[1:] if figure.question == question]
-        findings = [finding for finding in said.findings if finding.question == question]
-        n_leading = sum(finding.question == question for finding in said.leading)
+        drawn, findings = _answering(question, figures[1:]), _answering(question, said.findings)
+        n_leading = len(_answering(question, said.leading))
         prompts = [prompt for prompt in content.prompts if asked[prompt.measurement] == question]
-        texts = [example for example in content.examples if example.question == question]
         yield Section(
-            *(question, heading),
-            open=drawn[:1],
-            said=findings[n_leading:][:MOST_OPEN],
-            above=n_leading > 0,
+            *(question, heading, drawn[:1], findings[n_leading:][:MOST_OPEN], n_leading > 0),
             findings=findings,
             figures=drawn[1:],
-            tables=[table for table in tables if table.question == question],
+            tables=_answering(question, tables),
             prompts=_some(prompts, MOST_PROMPTS),
-            texts=_some(texts, MOST_TEXTS),
+            texts=_some(_answering(question, content.examples), MOST_TEXTS),
         )
+
+
+def _answering(question: QuestionId, things: Sequence[Answer]) -> list[Answer]:
+    return [thing for thing in things if thing.question == question]
 
 
 def _some(things: Sequence[T], most: int) -> Sequence[T]:

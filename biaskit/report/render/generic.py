@@ -84,9 +84,9 @@ def _cell(template: str, row: Row) -> str:
     return _FIELD.sub(lambda found: _written(row, *found.groups("")), template)
 
 
-def _written(row: Row, name: str, prompt_format: str, ends: str) -> str:
+def _written(row: Row, name: str, how: str, ends: str) -> str:
     """Write a value, its interval, or both; undefined: –."""
-    write, write_interval = FORMATS[prompt_format]
+    write, write_interval = FORMATS[how]
     interval = ""
     if ends and row[f"{ends}_low"] is not None and row[f"{ends}_high"] is not None:
         interval = write_interval(row[f"{ends}_low"], row[f"{ends}_high"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from biaskit.measures.probe.figures.groups import CAPTIONS
 from biaskit.report.figures import forest
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
+from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, ends_of, point
 from biaskit.report.figures.style import cut
 from biaskit.report.figures.view import View
 from biaskit.stats.contrast import Contrast
@@ -38,7 +38,7 @@ def _debiasing(view: View, rows: Sequence[Contrast], models: Sequence[str]) -> P
                 series.append(Dots(view.marks[model], points, "none" if i else ""))
         return series
 
-    axis = effects(forest.ends_of(rows), 0.1, "with − without, points")
+    axis = effects(ends_of(map(point, rows)), 0.1, "with − without, points")
     legend = view.entries(models)
     if len(contexts) > 1:
         legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(contexts)]
