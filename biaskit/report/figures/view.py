@@ -121,7 +121,8 @@ def views(content: Content, folder: str) -> Iterator[View]:
         formats = prompt_formats_of([part])
         for prompt_format in formats if len(formats) > 1 else [""]:
             prefix = f"{slug(part.study)}-" if len(parts) > 1 else ""
-            prefix += f"{slug(prompt_format)}-" if prompt_format else ""
+            if prompt_format:
+                prefix += f"{slug(prompt_format)}-"
             prefix = _free(prefix, prefixes)
             prefixes.add(prefix)
             models = []

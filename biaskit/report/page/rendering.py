@@ -159,13 +159,13 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
         drawn, findings = _answering(question, figures[1:]), _answering(question, said.findings)
         n_leading = len(_answering(question, said.leading))
         prompts = [prompt for prompt in content.prompts if asked[prompt.measurement] == question]
+        texts = _some(_answering(question, content.examples), MOST_TEXTS)
+        said_below = findings[n_leading:][:MOST_OPEN]
         yield Section(
-            *(question, heading, drawn[:1], findings[n_leading:][:MOST_OPEN], n_leading > 0),
-            findings=findings,
-            figures=drawn[1:],
+            *(question, heading, drawn[:1], said_below, n_leading > 0, findings, drawn[1:]),
             tables=_answering(question, tables),
             prompts=_some(prompts, MOST_PROMPTS),
-            texts=_some(_answering(question, content.examples), MOST_TEXTS),
+            texts=texts,
         )
 
 
