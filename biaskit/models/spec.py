@@ -66,7 +66,7 @@ def open_scorer(
     if scoring.estimator == "sampling" or kind in TEXTS_ALONE:
         from biaskit.models.counting import SampledScorer
 
-        # Draws come from the distribution that the exact scorer reads.
+        # Samples come from the distribution that the exact scorer reads.
         as_scored = replace(local, dtype="float32") if local.dtype == "auto" and kind != "object" else local
         how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
         generator = open_generator(spec, **how)

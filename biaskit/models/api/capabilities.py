@@ -68,7 +68,7 @@ class Capabilities:
     scored: bool = False  # whether the questions about probabilities were put
     assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
     findings: tuple[CapabilityFinding, ...] = ()
-    problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
+    problems: Mapping[str, str] = field(default_factory=dict)  # estimator or format → why not
 
     def as_json(self) -> dict[str, Any]:
         """Return the values for a manifest."""

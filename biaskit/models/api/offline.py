@@ -85,7 +85,7 @@ def assumed_capabilities(
 ) -> Capabilities:
     """Assume the capabilities of a service that was not asked: the path of a format, and one estimator.
 
-    `scoring`: None for texts. Form `auto` is asked as a chat, estimator `auto` by sampling.
+    `scoring`: None for texts. Format `auto` is asked as a chat, estimator `auto` by sampling.
     """
     estimator = "sampling" if scoring is None or scoring.estimator == "auto" else scoring.estimator
     raw = prompt_format in ("raw", "completion") or (
