@@ -104,10 +104,7 @@ class SampledScorer:
             # answer that has begun leaves no place for thoughts.
             if identity.where in ("local", "scripted") and identity.details.get("thinking") != "on":
                 formats.add("chat-prefill")
-        self.identity = replace(
-            identity,
-            formats=tuple(prompt_format for prompt_format in PROBE_FORMATS if prompt_format in formats),
-        )
+        self.identity = replace(identity, formats=tuple(name for name in PROBE_FORMATS if name in formats))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = samples

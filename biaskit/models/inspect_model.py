@@ -7,7 +7,6 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.provenance import digest
@@ -81,9 +80,8 @@ class InspectGenerator:
         return json.dumps(messages_of(prompt, takes_system=True), ensure_ascii=False)
 
     def used(self) -> Mapping[str, float | None]:
-        """Return calls, tokens and cost of this start; the cost is None if the price is unknown."""
-        unknown = {} if self._meter.price is not None else {"cost": None, "cost_unsure": None}
-        return {**asdict(self._meter.spending), **unknown}
+        """Return calls, tokens and cost of this start."""
+        return self._meter.used()
 
     def close(self) -> None:
         """End the provider's connections, and the loop in which Inspect asks."""

@@ -45,7 +45,6 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
-    key_variable: str | None = None  # shown where the key is not
     told: Mapping[str, object] = field(default_factory=dict)  # what else decides how a model answers
 
     @property
@@ -85,7 +84,7 @@ def open_endpoint(
     """
     model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec, None, variable)
+    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec)
     if not with_key:
         return endpoint
     is_open = host.shown.startswith("http:") and not is_loopback(host.name)

@@ -20,86 +20,72 @@ from biaskit.records import THOUGHT_TOKENS
 
 
 def open_api_scorer(
-    spec: str,
-    *,
-    label: str,
-    options: ApiOptions,
-    known: Mapping[str, Any] = NEW,
-    account: Account = Account(),
-    scoring: ScoringOptions = ScoringOptions(),
-    batch_size: int | None = None,
+    spec: str, *, scoring: ScoringOptions = ScoringOptions(), batch_size: int | None = None, **how: Any
 ) -> ApiScorer:
-    """Open a model of an API as a scorer; `known`: its entry in the run's manifest."""
-    connection = _connect(spec, label, options, account)
-    capabilities = _capabilities_of(connection, known, scoring, texts=batch_size or scoring.samples)
-    if options.offline is None:
-        able = capabilities.estimators("raw", scoring.estimator)
-        strongest = able[0] if able else None
-        at_once = capabilities.at_once(echo=strongest == "echo", texts=strongest == "sampling")
-        connection.begin_with(at_once)
+    """Open a model of an API as a scorer; `how`: as for `_opened`."""
+    connection, capabilities = _opened(spec, scoring, batch_size or scoring.samples, **how)
+    able = capabilities.estimators("raw", scoring.estimator)
+    strongest = able[0] if able else None
+    at_once = capabilities.at_once(echo=strongest == "echo", texts=strongest == "sampling")
+    connection.begin_with(at_once)
     return ApiScorer(connection, capabilities, scoring, batch_size)
 
 
-def open_api_generator(
+def open_api_generator(spec: str, *, batch_size: int | None = None, **how: Any) -> ApiGenerator:
+    """Open a model of an API as a generator; `how`: as for `_opened`."""
+    connection, capabilities = _opened(spec, None, batch_size or 1, **how)
+    if not capabilities.samples:
+        connection.close()
+        label = connection.endpoint.label
+        raise ModelError(f"{label} cannot sample texts: {capabilities.problems['sampling']}.")
+    connection.begin_with(capabilities.at_once(texts=True))
+    return ApiGenerator(connection, capabilities, capabilities.open_formats(), batch_size)
+
+
+def _opened(
     spec: str,
+    scoring: ScoringOptions | None,
+    texts: int,
     *,
     label: str,
     options: ApiOptions,
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
-    batch_size: int | None = None,
-) -> ApiGenerator:
-    """Open a model of an API as a generator; `known`: its entry in the run's manifest."""
-    connection = _connect(spec, label, options, account)
-    capabilities = _capabilities_of(connection, known, None, texts=batch_size or 1)
-    if options.offline is None:
-        if not capabilities.samples:
-            connection.close()
-            raise ModelError(f"{label} cannot sample texts: {capabilities.problems['sampling']}.")
-        connection.begin_with(capabilities.at_once(texts=True))
-    return ApiGenerator(connection, capabilities, capabilities.open_formats(), batch_size)
+) -> tuple[Connection, Capabilities]:
+    """Connect to an endpoint, and say what it can do by an earlier start of the run, or anew.
 
-
-def _connect(spec: str, label: str, options: ApiOptions, account: Account) -> Connection:
-    """Prepare a connection, over which nothing is sent yet. Raises `UsageError` for a cap without a price."""
-    asked = options.offline is None
+    `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked; `known`:
+    the model's entry in the manifest. Raises `UsageError` for a cap without a price, `ModelError` for a
+    server that does not answer.
+    """
+    offline = options.offline
     endpoint = open_endpoint(
-        spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name, with_key=asked
+        spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name, with_key=offline is None
     )
     told: dict[str, object] = {}
     if options.thinking != "auto":
         told["thinking"] = options.thinking
     if options.thought_tokens != THOUGHT_TOKENS:
         told["thought_tokens"] = options.thought_tokens
-    connection = Connection(replace(endpoint, told=told), options, account)
-    if asked and options.max_cost is not None and connection.price is None:
+    endpoint = replace(endpoint, told=told)
+    connection = Connection(endpoint, options, account)
+    if offline is None and options.max_cost is not None and connection.price is None:
         raise UsageError(
             f"{label}: its price is unknown, so --max-cost cannot be enforced. Give --price IN,OUT in USD per"
             " million tokens."
         )
-    return connection
-
-
-def _capabilities_of(
-    connection: Connection, known: Mapping[str, Any], scoring: ScoringOptions | None, *, texts: int
-) -> Capabilities:
-    """Return what an endpoint can do: by an earlier start of the run, else assumed offline, else measured.
-
-    `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked.
-    """
-    offline, scores = connection.options.offline, scoring is not None
     stored = known.get("abilities")
     # A resumed run asks in the same way, by what an earlier start measured.
-    if stored and known.get("fingerprint") == connection.endpoint.fingerprint:
+    if stored and known.get("fingerprint") == endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)
-        enough = capabilities.scored or not scores
+        enough = capabilities.scored or scoring is None
         if enough and (offline is not None or not capabilities.assumed):
-            return capabilities
+            return connection, capabilities
     if offline is not None:
-        official = connection.endpoint.host.shown == OPENAI_URL
-        return assumed_capabilities(offline.prompt_format, scoring, texts, official=official)
+        official = endpoint.host.shown == OPENAI_URL
+        return connection, assumed_capabilities(offline.prompt_format, scoring, texts, official=official)
     try:
-        return _measured(connection, scores=scores)
+        return connection, _measured(connection, scores=scoring is not None)
     except BaseException:
         connection.close()
         raise

@@ -53,9 +53,8 @@ class ApiScorer(ApiModel):
     ) -> None:
         super().__init__(connection, capabilities, capabilities.scored_formats(scoring.estimator))
         self._scoring = scoring
-        generator = ApiGenerator(
-            connection, capabilities, capabilities.scored_formats("sampling"), batch_size
-        )
+        formats = capabilities.scored_formats("sampling")
+        generator = ApiGenerator(connection, capabilities, formats, batch_size)
         self._sampled = SampledScorer(
             generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -109,10 +108,9 @@ class ApiScorer(ApiModel):
 
     def _forms(self, request: ScoreRequest) -> Sequence[tuple[TargetWord, str]]:
         prompt = request.prompt
+        before = prompt.prefill if prompt.prompt_format == "chat-prefill" else prompt.text
         with naming(request):
-            return forms_of(
-                request, prompt.prefill if prompt.prompt_format == "chat-prefill" else prompt.text
-            )
+            return forms_of(request, before)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Estimate the time from that of a short request and of four at once; servers often take longer."""

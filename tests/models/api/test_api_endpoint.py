@@ -100,7 +100,7 @@ def test_openai_alone_takes_its_usual_variable(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     endpoint = opened("openai:gpt-4o-mini")
-    assert (KEY, "OPENAI_API_KEY") == (endpoint.key, endpoint.key_variable)
+    assert endpoint.key == KEY
     assert OPENAI_URL == endpoint.host.shown
     assert opened(f"api:m@{HERE}").key is None
     assert opened("api:gpt-4o-mini@https://api.openai.com/v1").key is None
