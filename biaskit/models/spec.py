@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import short
+from biaskit.corpora.rows import SourceLayout, read_list
+from biaskit.corpora.sources import Filled, ListEntry
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import LENT, NEW, Account, LocalOptions, ScoringOptions
-from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
@@ -24,6 +25,27 @@ DEMOS = ("demo", "demo-base")  # whole specs
 KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer", "object")
 API = ("openai", "api")
 TEXTS_ALONE = {"inspect": "queried through Inspect", "writer": "a callable"}  # they give no probabilities
+
+
+class KnownModel(ListEntry):
+    """A model of a paper: what its label stands for, the variable of its key, and how it was asked."""
+
+    label: Filled
+    spec: Filled
+    api_key_env: Filled
+    paper: Filled
+    note: Filled
+
+
+def list_known() -> tuple[KnownModel, ...]:
+    """Return the models that the papers asked, in the order of their list."""
+    layout = SourceLayout("models", "model", KnownModel)
+    return tuple(model for _, model in read_list("corpus:models/papers.toml", layout).entries)
+
+
+def find_known(name: str) -> KnownModel | None:
+    """Return the model of exactly this label; None for any other name."""
+    return next((model for model in list_known() if model.label == name), None)
 
 
 def split_label(text: str) -> tuple[str, str]:
@@ -140,9 +162,7 @@ def _api_options(spec: str, label: str, options: ApiOptions | None) -> ApiOption
 
     options = options or ApiOptions()
     model = find_known(spec)
-    if model is not None and model.api_key_env:
-        return replace(options, keys={label: model.api_key_env, **options.keys})
-    return options
+    return replace(options, keys={label: model.api_key_env, **options.keys}) if model else options
 
 
 def _kind(spec: str) -> tuple[str, str]:

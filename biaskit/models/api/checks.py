@@ -162,7 +162,7 @@ class Checks:
         elif self.model in names:
             answer = "names the model"
         else:
-            shown = ", ".join(self.clean(name) for name in names[:5]) or "nothing"
+            shown = ", ".join(map(self.clean, names[:5])) or "nothing"
             answer = f"does not name the model; it lists {shown}"
         self.learn("model list", answer)
 
@@ -215,7 +215,7 @@ class Checks:
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:
             n = 1  # one text given twice is one sample
-        self._counted[path] = reply.tokens("prompt_tokens")
+        self._counted[path] = reply.tokens()
         self._drawn[path] = texts
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply, listed)
@@ -271,7 +271,7 @@ class Checks:
         for system in (SYSTEM, SYSTEM + " " + ANOTHER):
             body = self.body(CHATS, CHAT, 1)
             body["messages"] = [{"role": "system", "content": system}, *body["messages"]]
-            tokens = await self.ask(CHATS, body, _prompt_tokens)
+            tokens = await self.ask(CHATS, body, Reply.tokens)
             if isinstance(tokens, Exception):
                 self.learn("system role", f"refused ({tokens})")
                 return
@@ -284,7 +284,7 @@ class Checks:
         """Estimate bytes per token and a template's overhead from the server's counts of two lengths."""
         addition = " " + " ".join([ANOTHER, CHAT, SYSTEM])
         short = self._counted.get(path)
-        long = await self.ask(path, self.body(path, FIRST[path] + addition, 1), _prompt_tokens)
+        long = await self.ask(path, self.body(path, FIRST[path] + addition, 1), Reply.tokens)
         if not short or not isinstance(long, int) or long <= short:
             self.learn("token counts", "none: costs are estimated from the length of the texts")
             return
@@ -447,14 +447,12 @@ def _read_two(reply: Reply) -> tuple[Reply, list[AnswerChoice], str]:
     return reply, choices(reply, 2), answered(reply).by.split(ANSWERED_SEPARATOR)[0]
 
 
-def _prompt_tokens(reply: Reply) -> int | None:
-    return reply.tokens("prompt_tokens")
-
-
 def _listed_names(reply: Reply) -> list[str]:
-    listed = reply.data.get("data")
-    names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
-    return [name for name in names if isinstance(name, str)]
+    listed, names = reply.data.get("data"), []
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(name := inside(entry, "id"), str):
+            names.append(name)
+    return names
 
 
 def _named(error: Refused) -> list[str]:

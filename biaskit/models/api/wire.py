@@ -128,7 +128,7 @@ class Reply:
 
     data: Mapping[str, Any]
 
-    def tokens(self, name: str) -> int | None:
+    def tokens(self, name: str = "prompt_tokens") -> int | None:
         """Return a count of the usage block; None if it is missing, negative or impossible."""
         value = inside(self.data, "usage", name)
         return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
@@ -136,7 +136,7 @@ class Reply:
     @property
     def used(self) -> tuple[int, int] | None:
         """Prompt and new tokens as billed; None if the server does not say."""
-        prompt, new = self.tokens("prompt_tokens"), self.tokens("completion_tokens")
+        prompt, new = self.tokens(), self.tokens("completion_tokens")
         # A bill of nothing for a prompt that was read is no bill.
         return None if not prompt or new is None else (prompt, new)
 
