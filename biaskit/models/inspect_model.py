@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,9 @@ class InspectGenerator:
 
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Plan a request for each text; its tokens are estimated from its length."""
-        lengths = {prompt: len(self.rendered(prompt)) // 4 for prompt in {r.prompt for r in requests}}
-        prompt_tokens = sum(lengths[request.prompt] for request in requests)
+        prompt_tokens = 0
+        for prompt, n in Counter(request.prompt for request in requests).items():
+            prompt_tokens += n * (len(self.rendered(prompt)) // 4)
         new_tokens = sum(request.sampling.max_new_tokens for request in requests)
         price = self._meter.price
         cost = price.cost(prompt_tokens, new_tokens) if price else None
