@@ -17,7 +17,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Refused
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside, list_fields
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Json, Reply, inside, list_fields
 from biaskit.models.thoughts import for_template
 from biaskit.records import ANSWERED_SEPARATOR
 
@@ -126,11 +126,7 @@ class Checks:
             self.learn(question, answer.replace("{}", why))
 
     async def ask(
-        self,
-        path: str,
-        body: Mapping[str, Any] | None,
-        read: Callable[[Reply], T],
-        seconds: float | None = None,
+        self, path: str, body: Json | None, read: Callable[[Reply], T], seconds: float = QUESTION_S
     ) -> T | Refused | GaveUp:
         """Return the answer as read by `read`, or why there is none."""
         fields = body or {}
@@ -138,7 +134,7 @@ class Checks:
         size = len(repr(fields).encode()) + self.capabilities.overhead if fields else 0
         call = Call(path, body, size, int(new) * int(n))
         try:
-            return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
+            return await self.controller.ask(call, read, seconds=seconds)
         except (Refused, GaveUp) as trouble:
             return trouble
 
@@ -187,7 +183,7 @@ class Checks:
         self.refused[path].clear()  # a closed path refuses no parameters
         self.lacks("chat" if path == CHATS else "completions", why, f"/{path}")
 
-    def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:
+    def _without(self, path: str, error: Refused, body: Json, settings: dict[str, Any]) -> bool:
         """Leave out or rename what a server refuses; return False if no parameter can be left out."""
         if error.status in (404, 405, 501) and error.parameter is None:
             return False
