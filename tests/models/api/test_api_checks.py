@@ -230,7 +230,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
         for text in shape.said:
             assert re.search(text, everything_said(found)), everything_said(found)
         assert everything_said(found).replace("\n", "").isprintable()
-        assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each door
+        assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each path
         assert not any((r.body or {}).get("max_tokens") == 0 for r in server.requests)
         for prompt_format in FORMATS if name in SHAPES and behaviour.bos != "none" else ():
             if not scorer.capabilities.estimators(prompt_format):
