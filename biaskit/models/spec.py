@@ -77,12 +77,12 @@ def open_scorer(
 ) -> ContinuationScorer:
     """Open a spec as a scorer, checked, its weights not loaded; `known`: its entry in the run's manifest."""
     kind, name = _kind(spec)
+    how: Any = {"label": label, "known": known, "account": account}
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer
 
-        options, batch_size = _api_options(spec, label, api), local.batch_size
-        how: Any = {"label": label, "options": options, "known": known, "account": account}
-        return open_api_scorer(f"{kind}:{name}", **how, scoring=scoring, batch_size=batch_size)
+        how |= {"options": _api_options(spec, label, api), "batch_size": local.batch_size}
+        return open_api_scorer(f"{kind}:{name}", scoring=scoring, **how)
     if kind in TEXTS_ALONE and scoring.estimator not in ("auto", "sampling"):
         raise ModelError(f"{label} is {TEXTS_ALONE[kind]}, which gives only texts: --estimator sampling.")
     if scoring.estimator == "sampling" or kind in TEXTS_ALONE:
@@ -90,8 +90,7 @@ def open_scorer(
 
         # Samples come from the distribution that the exact scorer reads.
         as_scored = replace(local, dtype="float32") if local.dtype == "auto" and kind != "object" else local
-        how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
-        generator = open_generator(spec, **how)
+        generator = open_generator(spec, local=as_scored, api=api, **how)
         return SampledScorer(
             generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -136,9 +135,8 @@ def open_generator(
     if kind in API:
         from biaskit.models.api.opening import open_api_generator
 
-        options, batch_size = _api_options(spec, label, api), local.batch_size
-        how: Any = {"label": label, "options": options, "known": known, "account": account}
-        return open_api_generator(f"{kind}:{name}", **how, batch_size=batch_size)
+        how: Any = {"label": label, "known": known, "account": account, "batch_size": local.batch_size}
+        return open_api_generator(f"{kind}:{name}", options=_api_options(spec, label, api), **how)
     folder = _find_local(kind, name)
     from biaskit.models.huggingface.generator import TransformersGenerator
 

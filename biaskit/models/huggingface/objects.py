@@ -66,7 +66,6 @@ def _described(loaded: LoadedModel) -> ModelFolder:
     return ModelFolder(
         path=Path(loaded.label),
         gguf_file=None,
-        config=config,
         n_parameters=n_parameters,
         weights_digest=total.hexdigest(),
         tokenizer_digest=_digest_of_tokenizer(tokenizer),
