@@ -53,8 +53,10 @@ SAME = 0.02  # smaller differences are noise of the server's arithmetic, not ano
 def measure(connection: Connection, *, scores: bool) -> Capabilities:
     """Measure what an endpoint can do for texts and, with `scores`, for probabilities.
 
-    Raises `ModelError` if it does not answer, refuses the key, or answers with nothing usable.
+    Raises `ModelError` if it does not answer, refuses the key, answers with nothing usable, or if `thinking`
+    changes nothing.
     """
+    thinking = connection.options.thinking
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
     checks = Checks(connection)
     try:
@@ -65,7 +67,15 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
     if not capabilities.completions and not capabilities.chat:
         why = "; ".join(f"{name}: {text}" for name, text in capabilities.problems.items())
         raise ModelError(f"{where} answers neither completions nor chat ({why}).")
-    return capabilities
+    if thinking == "auto":
+        return capabilities
+    if thinking == ("off" if capabilities.reasoning else "on"):
+        raise ModelError(
+            f"{connection.endpoint.label}: thinking={thinking} changes nothing: its server does not pass"
+            " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
+        )
+    # A raw prompt has no template that could be told.
+    return replace(capabilities, completions=False, completions_k=0, echo=False, selected_ids=False)
 
 
 class Checks:

@@ -85,22 +85,7 @@ def _opened(
         official = endpoint.host.shown == OPENAI_URL
         return connection, assumed_capabilities(offline.prompt_format, scoring, texts, official=official)
     try:
-        return connection, _measured(connection, scores=scoring is not None)
+        return connection, measure(connection, scores=scoring is not None)
     except BaseException:
         connection.close()
         raise
-
-
-def _measured(connection: Connection, *, scores: bool) -> Capabilities:
-    """Ask the endpoint. Raises `ModelError` if it answers nothing, or if `thinking` changes nothing."""
-    thinking = connection.options.thinking
-    capabilities = measure(connection, scores=scores)
-    if thinking == "auto":
-        return capabilities
-    if thinking == ("off" if capabilities.reasoning else "on"):
-        raise ModelError(
-            f"{connection.endpoint.label}: thinking={thinking} changes nothing: its server does not pass"
-            " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
-        )
-    # A raw prompt has no template that could be told.
-    return replace(capabilities, completions=False, completions_k=0, echo=False, selected_ids=False)
