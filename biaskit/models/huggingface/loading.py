@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
-from biaskit.errors import MissingExtraError, ModelError
+from biaskit.errors import BiaskitError, MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.gguf_file import (
     FACTORS,
@@ -282,6 +282,20 @@ def save_dequantised(folder: ModelFolder, target: Path) -> None:
     stated = json.loads(config_file.read_text(encoding="utf-8"))
     stated.pop("_name_or_path", None)
     config_file.write_text(json.dumps(stated, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def foreign_code(failure: str) -> Iterator[None]:
+    """Say in one line, after `failure`, whatever other people's code raises inside, or their files."""
+    import torch
+
+    try:
+        yield
+    except (BiaskitError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+        raise ModelError(f"{failure} ({why}).") from error
 
 
 @contextlib.contextmanager
