@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,8 @@ from biaskit.corpora.sources import Filled, ListEntry
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.options import LENT, NEW, Account, LocalOptions, ScoringOptions
+from biaskit.models.entry import ModelEntry
+from biaskit.models.options import LENT, Account, LocalOptions, ScoringOptions
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
@@ -72,7 +72,7 @@ def open_scorer(
     local: LocalOptions = LocalOptions(),
     scoring: ScoringOptions = ScoringOptions(),
     api: ApiOptions | None = None,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
 ) -> ContinuationScorer:
     """Open a spec as a scorer, checked, its weights not loaded; `known`: its entry in the run's manifest."""
@@ -110,7 +110,7 @@ def open_generator(
     label: str,
     local: LocalOptions = LocalOptions(),
     api: ApiOptions | None = None,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
 ) -> TextGenerator:
     """Open the model behind a spec as a generator; arguments as for `open_scorer`."""

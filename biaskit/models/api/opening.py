@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,8 @@ from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.offline import assumed_capabilities
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
-from biaskit.models.options import NEW, Account, ScoringOptions
+from biaskit.models.entry import ModelEntry
+from biaskit.models.options import Account, ScoringOptions
 from biaskit.records import THOUGHT_TOKENS
 
 
@@ -49,7 +49,7 @@ def _opened(
     *,
     label: str,
     options: ApiOptions,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
 ) -> tuple[Connection, Capabilities]:
     """Connect to an endpoint, and say what it can do by an earlier start of the run, or anew.
@@ -74,10 +74,9 @@ def _opened(
             f"{label}: its price is unknown, so --max-cost cannot be enforced. Give --price IN,OUT in USD per"
             " million tokens."
         )
-    stored = known.get("abilities")
     # A resumed run asks in the same way, by what an earlier start measured.
-    if stored and known.get("fingerprint") == endpoint.fingerprint:
-        capabilities = Capabilities.from_json(stored)
+    if known and known.abilities and known.fingerprint == endpoint.fingerprint:
+        capabilities = Capabilities.from_json(known.abilities)
         enough = capabilities.scored or scoring is None
         if enough and (offline is not None or not capabilities.assumed):
             return connection, capabilities
