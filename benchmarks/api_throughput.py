@@ -28,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from fakes.api_server import ApiProcess
+from fakes.numbered_runs import entry
 
 AT_ONCE = 100
 TOKENS = 8
@@ -61,7 +62,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
     # What doctor finds of this server; as in a resumed run, it is not asked again.
     found = Capabilities(answered_by="toy", completions=True, latency=0.5, parallel=4.0)
     endpoint = open_endpoint(spec, label="toy", keys={}, endpoint_name=None)
-    known = {"found": found.as_json(), "fingerprint": endpoint.fingerprint}
+    known = entry(abilities=found.as_json(), fingerprint=endpoint.fingerprint)
     requests = [
         SampleRequest(f"{i:032x}", Prompt(prompt_of(i), "completion"), Sampling(max_new_tokens=TOKENS), i, i)
         for i in range(n)

@@ -38,9 +38,8 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[TargetWord, str]
     follows nothing has none either.
     """
     prompt_format, prefill = request.prompt.prompt_format, request.prompt.prefill
-    starts_turn = prompt_format in ("chat", "chat-continue") or (
-        prompt_format == "chat-prefill" and not prefill
-    )
+    begins = prompt_format == "chat-prefill" and not prefill
+    starts_turn = begins or prompt_format in ("chat", "chat-continue")
     if not starts_turn and before != before.rstrip():
         raise TokenizationError(
             "the prompt ends in white space, so a target word's own space would be a second one:"

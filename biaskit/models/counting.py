@@ -104,15 +104,11 @@ class SampledScorer:
             # answer that has begun leaves no place for thoughts.
             if identity.where in ("local", "scripted") and identity.details.get("thinking") != "on":
                 formats.add("chat-prefill")
-        self.identity = replace(
-            identity,
-            formats=tuple(prompt_format for prompt_format in PROBE_FORMATS if prompt_format in formats),
-        )
+        self.identity = replace(identity, formats=tuple(name for name in PROBE_FORMATS if name in formats))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = samples
-        # a cell's key → batches of its samples
-        self._batches: dict[str, list[tuple[SampleRequest, ...]]] = {}
+        self._batches: dict[str, list[tuple[SampleRequest, ...]]] = {}  # a cell's key → those of its samples
 
     @property
     def batch_size(self) -> int:
@@ -138,7 +134,6 @@ class SampledScorer:
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Plan one batch for each cell; calls, tokens and cost are those of all its samples."""
         requests = tuple(requests)  # read several times
-        cell_of: dict[str, str] = {}
         samples: list[SampleRequest] = []
         for request in requests:
             with naming(request):
@@ -148,13 +143,12 @@ class SampledScorer:
                             "sampling skips leading quotation marks, brackets and emphasis, so it cannot find"
                             f" the target word {target_word.text!r}: remove it, or choose another estimator"
                         )
-            samples_of_cell = samples_of(request, self._n, self._sampling)
-            samples += samples_of_cell
-            cell_of |= {sample.key: request.key for sample in samples_of_cell}
+            samples += samples_of(request, self._n, self._sampling)
         try:
             planned = self._generator.plan_samples(samples)
         except ModelError as error:
             # The measurement knows cells, not samples.
+            cell_of = {sample.key: sample.row for sample in samples}
             error.request_key = cell_of.get(error.request_key, "")
             raise
         # Earlier plans stay: a cell's later batches are planned while other cells are still asked.
@@ -162,11 +156,11 @@ class SampledScorer:
         for batch in planned.batches:
             parts: dict[str, list[SampleRequest]] = {}
             for sample in batch:
-                parts.setdefault(cell_of[sample.key], []).append(sample)
+                parts.setdefault(sample.row, []).append(sample)
             for cell, part in parts.items():
                 self._batches[cell].append(tuple(part))
-        cells = tuple((request,) for request in requests)
         tokens, new_tokens = planned.prompt_tokens, planned.new_tokens_max
+        cells = tuple((request,) for request in requests)
         return Plan(cells, planned.calls, tokens, new_tokens, planned.cost_max, planned.notes)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:

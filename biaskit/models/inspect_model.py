@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.provenance import digest
@@ -81,9 +81,8 @@ class InspectGenerator:
         return json.dumps(messages_of(prompt, takes_system=True), ensure_ascii=False)
 
     def used(self) -> Mapping[str, float | None]:
-        """Return calls, tokens and cost of this start; the cost is None if the price is unknown."""
-        unknown = {} if self._meter.price is not None else {"cost": None, "cost_unsure": None}
-        return {**asdict(self._meter.spending), **unknown}
+        """Return calls, tokens and cost of this start."""
+        return self._meter.used()
 
     def close(self) -> None:
         """End the provider's connections, and the loop in which Inspect asks."""
@@ -93,8 +92,9 @@ class InspectGenerator:
 
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Plan a request for each text; its tokens are estimated from its length."""
-        lengths = {prompt: len(self.rendered(prompt)) // 4 for prompt in {r.prompt for r in requests}}
-        prompt_tokens = sum(lengths[request.prompt] for request in requests)
+        prompt_tokens = 0
+        for prompt, n in Counter(request.prompt for request in requests).items():
+            prompt_tokens += n * (len(self.rendered(prompt)) // 4)
         new_tokens = sum(request.sampling.max_new_tokens for request in requests)
         price = self._meter.price
         cost = price.cost(prompt_tokens, new_tokens) if price else None

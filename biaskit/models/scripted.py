@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Self, TypeVar
 
@@ -28,7 +28,6 @@ from biaskit.records import (
     Sample,
     SampleRequest,
     Scored,
-    ScoreRequest,
 )
 
 ELSE = math.log(1e-6)
@@ -54,6 +53,8 @@ class _Scripted:
     """The part that both doubles share: the lines, an identity made of them, nothing to load."""
 
     formats: tuple[PromptFormat, ...]
+    _said: Callable[..., Any]  # request, line, rendered prompt, who answers → the answer; None: `silent`
+    silent = "no line of the script answers this prompt"
     whole_batches = False
 
     def __init__(
@@ -102,11 +103,20 @@ class _Scripted:
         batches = cut(requests, self.batch_size)
         return Plan(batches, len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
-    def _line_for(self, rendered: str) -> Mapping[str, Any] | None:
-        return next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
+    def answers(self, batches: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+        """Answer one group per batch."""
+        for batch in batches:
+            yield [self._answer(request) for request in batch]
 
-    def _answered(self) -> Answered:
-        return answered_now(f"scripted {self.identity.fingerprint[:12]}", None, 0)
+    def _answer(self, request: Any) -> Any:
+        """Answer by the first line whose `contains` stands in the prompt."""
+        rendered = self.rendered(request.prompt)
+        line = next((line for line in self._lines if line.get("contains", "") in rendered), None)
+        if line is not None and "fail" in line:
+            return Failed(request.key, str(line["fail"]))
+        by = answered_now(f"scripted {self.identity.fingerprint[:12]}", None, 0)
+        said = None if line is None else self._said(request, line, rendered, by)
+        return said or Failed(request.key, self.silent)
 
     def rendered(self, prompt: Prompt) -> str:
         """Render a prompt as the text in which a line's `contains` is looked for."""
@@ -137,20 +147,9 @@ class ScriptedScorer(_Scripted):
         """Return `exact`: a script states the probability itself, whatever the format."""
         return Estimator("exact")
 
-    plan_scores = _Scripted.plan
+    plan_scores, score = _Scripted.plan, _Scripted.answers
 
-    def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
-        """Answer one group per batch."""
-        for batch in batches:
-            yield [self._answer(request) for request in batch]
-
-    def _answer(self, request: ScoreRequest) -> Scored | Failed:
-        rendered = self.rendered(request.prompt)
-        line = self._line_for(rendered)
-        if line is None:
-            return Failed(request.key, "no line of the script answers this prompt")
-        if "fail" in line:
-            return Failed(request.key, str(line["fail"]))
+    def _said(self, request: Any, line: Mapping[str, Any], rendered: str, by: Answered) -> Scored:
         listed, unlisted = line.get("log_probs", {}), line.get("else", ELSE)
         log_probs = []
         between = "" if request.prompt.prompt_format == "sentence" and not request.prompt.text else " "
@@ -158,7 +157,7 @@ class ScriptedScorer(_Scripted):
             text = between + target_word.text
             value = float(listed.get(text, unlisted))
             log_probs.append(LogProb(target_word.group, text, value, value))
-        return Scored(request.key, rendered, "exact", tuple(log_probs), self._answered())
+        return Scored(request.key, rendered, "exact", tuple(log_probs), by)
 
 
 class ScriptedGenerator(_Scripted):
@@ -169,26 +168,19 @@ class ScriptedGenerator(_Scripted):
     """
 
     formats = ("chat", "completion", "raw")
+    silent = f"{_Scripted.silent} with texts"
 
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Cut the batches; each text may be as long as it is asked for."""
         return replace(self.plan(requests), new_tokens_max=sum(r.sampling.max_new_tokens for r in requests))
 
-    def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
-        """Answer one group per batch."""
-        for batch in batches:
-            yield [self._answer(request) for request in batch]
+    generate = _Scripted.answers
 
-    def _answer(self, request: SampleRequest) -> Sample | Failed:
-        rendered = self.rendered(request.prompt)
-        line = self._line_for(rendered)
-        if line is None or not (line.get("texts") or "fail" in line):
-            return Failed(request.key, "no line of the script answers this prompt with texts")
-        if "fail" in line:
-            return Failed(request.key, str(line["fail"]))
-        texts = line["texts"]
+    def _said(self, request: Any, line: Mapping[str, Any], rendered: str, by: Answered) -> Sample | None:
+        if not (texts := line.get("texts")):
+            return None
         text = str(texts[request.number % len(texts)])
-        return parted(Sample(request.key, rendered, text, line.get("finish", "stop"), self._answered()))
+        return parted(Sample(request.key, rendered, text, line.get("finish", "stop"), by))
 
 
 def rendered_plainly(prompt: Prompt) -> str:

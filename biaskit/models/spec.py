@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import short
+from biaskit.corpora.rows import SourceLayout, read_list
+from biaskit.corpora.sources import Filled, ListEntry
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import LENT, Account, LocalOptions, ScoringOptions
-from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
@@ -24,6 +25,27 @@ DEMOS = ("demo", "demo-base")  # whole specs
 KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer", "object")
 API = ("openai", "api")
 TEXTS_ALONE = {"inspect": "queried through Inspect", "writer": "a callable"}  # they give no probabilities
+
+
+class KnownModel(ListEntry):
+    """A model of a paper: what its label stands for, the variable of its key, and how it was asked."""
+
+    label: Filled
+    spec: Filled
+    api_key_env: Filled
+    paper: Filled
+    note: Filled
+
+
+def list_known() -> tuple[KnownModel, ...]:
+    """Return the models that the papers asked, in the order of their list."""
+    layout = SourceLayout("models", "model", KnownModel)
+    return tuple(model for _, model in read_list("corpus:models/papers.toml", layout).entries)
+
+
+def find_known(name: str) -> KnownModel | None:
+    """Return the model of exactly this label; None for any other name."""
+    return next((model for model in list_known() if model.label == name), None)
 
 
 def split_label(text: str) -> tuple[str, str]:
@@ -55,21 +77,20 @@ def open_scorer(
 ) -> ContinuationScorer:
     """Open a spec as a scorer, checked, its weights not loaded; `known`: its entry in the run's manifest."""
     kind, name = _kind(spec)
+    how: Any = {"label": label, "known": known, "account": account}
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer
 
-        options, batch_size = _api_options(spec, label, api), local.batch_size
-        how: Any = {"label": label, "options": options, "known": known, "account": account}
-        return open_api_scorer(f"{kind}:{name}", **how, scoring=scoring, batch_size=batch_size)
+        how |= {"options": _api_options(spec, label, api), "batch_size": local.batch_size}
+        return open_api_scorer(f"{kind}:{name}", scoring=scoring, **how)
     if kind in TEXTS_ALONE and scoring.estimator not in ("auto", "sampling"):
         raise ModelError(f"{label} is {TEXTS_ALONE[kind]}, which gives only texts: --estimator sampling.")
     if scoring.estimator == "sampling" or kind in TEXTS_ALONE:
         from biaskit.models.counting import SampledScorer
 
-        # Draws come from the distribution that the exact scorer reads.
+        # Samples come from the distribution that the exact scorer reads.
         as_scored = replace(local, dtype="float32") if local.dtype == "auto" and kind != "object" else local
-        how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
-        generator = open_generator(spec, **how)
+        generator = open_generator(spec, local=as_scored, api=api, **how)
         return SampledScorer(
             generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -114,9 +135,8 @@ def open_generator(
     if kind in API:
         from biaskit.models.api.opening import open_api_generator
 
-        options, batch_size = _api_options(spec, label, api), local.batch_size
-        how: Any = {"label": label, "options": options, "known": known, "account": account}
-        return open_api_generator(f"{kind}:{name}", **how, batch_size=batch_size)
+        how: Any = {"label": label, "known": known, "account": account, "batch_size": local.batch_size}
+        return open_api_generator(f"{kind}:{name}", options=_api_options(spec, label, api), **how)
     folder = _find_local(kind, name)
     from biaskit.models.huggingface.generator import TransformersGenerator
 
@@ -140,9 +160,7 @@ def _api_options(spec: str, label: str, options: ApiOptions | None) -> ApiOption
 
     options = options or ApiOptions()
     model = find_known(spec)
-    if model is not None and model.api_key_env:
-        return replace(options, keys={label: model.api_key_env, **options.keys})
-    return options
+    return replace(options, keys={label: model.api_key_env, **options.keys}) if model else options
 
 
 def _kind(spec: str) -> tuple[str, str]:

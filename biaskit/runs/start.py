@@ -13,7 +13,7 @@ from biaskit.corpora.loaders import load_items
 from biaskit.corpora.sources import check_label
 from biaskit.errors import Interrupted, UsageError
 from biaskit.measurement import Measurement, measurement
-from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
+from biaskit.models.api.endpoint import hide_urls, keys_by_label
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
@@ -190,7 +190,7 @@ def api_options(
     thoughts: Any = {name: getattr(study, name) for name in ("thinking", "thought_tokens") if study}
     stated, max_cost, price = call.get("api_key_env") or (), call.get("max_cost"), call.get("price")
     variables = (stated,) if isinstance(stated, str) else tuple(stated)
-    keys = keys_by_label(keys_of(variables), {label: full_spec(spec) for label, spec in models.items()})
+    keys = keys_by_label(variables, {label: full_spec(spec) for label, spec in models.items()})
     if max_cost is not None and not 0 <= max_cost < float("inf"):
         raise UsageError(f"--max-cost {max_cost}: give an amount in USD, such as 5.")
     return ApiOptions(

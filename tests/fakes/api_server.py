@@ -1077,7 +1077,7 @@ _REFUSALS: dict[str, Callable[..., Any]] = {
     "500-rude": _status(500, _rude),
     "502": _status(502, _HTML % (b"502 Bad Gateway", b"502 Bad Gateway")),
     "503": _status(
-        503, _error("The measurement is overloaded.", "overloaded_error"), retry_after="{fault.retry_after}"
+        503, _error("The engine is overloaded.", "overloaded_error"), retry_after="{fault.retry_after}"
     ),
     "200-error": _status(200, _error("Internal error while generating.", "server_error")),
     "200-html": _status(200, _HTML % (b"Please log in", b"Please log in")),

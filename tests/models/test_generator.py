@@ -1,4 +1,4 @@
-"""Every `TextGenerator`: the contract, and that a local draw is one from the model's own distribution."""
+"""Every `TextGenerator`: the contract, and that a local sample is one from the model's own distribution."""
 
 from __future__ import annotations
 

@@ -242,6 +242,25 @@ def test_every_shape_of_answers_is_read(cli: Cli, server: ApiServer, shape: str)
     assert 8 == len(rows("batch"))
 
 
+def test_a_row_of_rays_processors_is_an_answer_whose_end_follows_from_its_tokens(
+    cli: Cli, server: ApiServer
+) -> None:
+    how = ("--estimator", "sampling", "--prompt-format", "chat-continue", "--batch-size", "1")
+    rays, expected = [], []
+    for line in written(cli, server, *how):
+        body = answered(server, line)["response"]["body"]
+        [choice], counted = body["choices"], body["usage"]["completion_tokens"]
+        # A text that ends with its last token counts as cut: nobody can tell.
+        expected.append("length" if counted >= line["body"]["max_tokens"] else choice["finish_reason"])
+        ray = {"generated_text": choice["message"]["content"], "num_generated_tokens": counted}
+        rays.append({"custom_id": line["custom_id"], **ray})
+    said = cli("import", "batch", write("a.jsonl", rays))
+    assert 0 == said.code, shown(said)
+    assert "8 rows added to batch" in shown(said)
+    found = [finish for row in rows("batch").values() for _, finish in row["answers"]]
+    assert sorted(expected) == sorted(found)
+
+
 def test_compressed_answers_in_several_files(cli: Cli, server: ApiServer) -> None:
     lines = [answered(server, line) for line in written(cli, server, *TOP_K)]
     Path("a.jsonl.gz").write_bytes(gzip.compress("".join(json.dumps(x) + "\n" for x in lines[:5]).encode()))

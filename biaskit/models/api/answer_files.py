@@ -17,7 +17,7 @@ from biaskit.common.inputs import Inputs, unpacked
 from biaskit.errors import UsageError
 from biaskit.models.api.endpoint import Endpoint, clean
 from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Trouble
-from biaskit.models.api.wire import Call, Reply, answer_json, inside, read_reply
+from biaskit.models.api.wire import Call, Json, Reply, answer_json, inside, read_reply
 
 T = TypeVar("T")
 _FILES = Inputs(UsageError, most=0)
@@ -29,7 +29,7 @@ class Line:
 
     where: str
     status: int
-    body: Mapping[str, Any]
+    body: Json
 
     @property
     def model(self) -> str | None:
@@ -132,7 +132,7 @@ def _answer_of(row: object, where: str) -> tuple[str, Line]:
     return identifier, Line(where, status, body)
 
 
-def _as_served(row: Mapping[str, Any], call: Call) -> dict[str, Any]:
+def _as_served(row: Json, call: Call) -> dict[str, Any]:
     """Turn a row of Ray's processor into a server's answer, whose finish follows from its token count."""
     n, text = row.get("num_generated_tokens"), row["generated_text"]
     request = call.body or {}

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from biaskit.models.api.endpoint import clean
@@ -104,7 +105,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
         by_index[index] = AnswerChoice(index, text, finish, data, thought)
     if not by_index:
         raise BadAnswer("none of the choices has a requested number")
-    return [by_index[index] for index in sorted(by_index)]
+    return sorted(by_index.values(), key=attrgetter("index"))
 
 
 def _joined(content: Any) -> Any:
@@ -180,6 +181,11 @@ def _first_place(choice: AnswerChoice) -> tuple[Any, Any]:
     return inside(block, "tokens", 0), first if of_places else listed
 
 
+def mass_of(listing: Sequence[tuple[Any, float]]) -> float:
+    """Sum the probabilities of listed tokens."""
+    return math.fsum(math.exp(value) for _, value in listing)
+
+
 def may_hide(choice: AnswerChoice, k: int) -> bool:
     """Return whether a dictionary of tokens is shorter than `k`: two of one text may be one entry."""
     _, listed = _first_place(choice)
@@ -211,7 +217,7 @@ def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
             listing.append((token, log_probability(value)))
     if not listing:
         raise BadAnswer("no listed token")
-    if math.fsum(math.exp(value) for _, value in listing) > 1 + 1e-3:
+    if mass_of(listing) > 1 + 1e-3:
         raise BadAnswer("listed tokens with a total probability above 1")
     if any(token.startswith(UNDECODED) for token, _ in listing):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")

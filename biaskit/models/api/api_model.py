@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from biaskit.models.api.capabilities import CONTINUED, Capabilities, tokens_most
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Call
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Json
 from biaskit.models.conversation import messages_of
 from biaskit.models.thoughts import for_template
 from biaskit.records import ModelIdentity, Plan, Prompt, PromptFormat
@@ -71,14 +71,7 @@ class ApiModel:
         return self.capabilities.tokens(self.rendered(prompt)) + self.capabilities.overhead
 
     def call(
-        self,
-        prompt: Prompt,
-        new_tokens: int,
-        settings: Mapping[str, Any],
-        *,
-        name: str,
-        n: int = 1,
-        anew: Mapping[str, Any] | None = None,
+        self, prompt: Prompt, new_tokens: int, settings: Json, name: str, n: int = 1, anew: Json | None = None
     ) -> Call:
         """Build a request for `n` answers in the fields that this server takes; `name`: key of its row."""
         capabilities, path = self.capabilities, path_of(prompt.prompt_format)

@@ -68,7 +68,7 @@ class Capabilities:
     scored: bool = False  # whether the questions about probabilities were put
     assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
     findings: tuple[CapabilityFinding, ...] = ()
-    problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
+    problems: Mapping[str, str] = field(default_factory=dict)  # estimator or format → why not
 
     def as_json(self) -> dict[str, Any]:
         """Return the values for a manifest."""
@@ -88,9 +88,7 @@ class Capabilities:
 
     def scored_formats(self, forced: str) -> tuple[PromptFormat, ...]:
         """Return the formats in which it can be asked for a probability, by the forced estimator if any."""
-        return tuple(
-            prompt_format for prompt_format in PROBE_FORMATS if self.estimators(prompt_format, forced)
-        )
+        return tuple(name for name in PROBE_FORMATS if self.estimators(name, forced))
 
     def estimators(self, prompt_format: PromptFormat, forced: str = "auto") -> tuple[EstimatorName, ...]:
         """Return the estimators that it passes in a prompt format, the strongest first."""
@@ -107,12 +105,11 @@ class Capabilities:
                 "sampling": self.completions and self.samples,
             }
         elif prompt_format in PROBE_FORMATS:
-            usable = self.chat and (prompt_format != "chat-prefill" or self.prefill != "no")
+            begun = prompt_format == "chat-prefill"
+            usable = self.chat and (not begun or self.prefill != "no")
             able = {
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
-                "sampling": usable
-                and self.samples
-                and not (self.reasoning and prompt_format == "chat-prefill"),
+                "sampling": usable and self.samples and not (self.reasoning and begun),
             }
         return tuple(name for name in ladder if able.get(name) and forced in ("auto", name))
 
@@ -123,9 +120,8 @@ class Capabilities:
         if not names:
             raise ModelError(self._why_not(prompt_format, forced))
         if names[0] == "top-k":
-            return Estimator(
-                "top-k", k=min(scoring.k, self.completions_k if prompt_format == "raw" else self.chat_k)
-            )
+            most = self.completions_k if prompt_format == "raw" else self.chat_k
+            return Estimator("top-k", k=min(scoring.k, most))
         if names[0] == "sampling":
             return Estimator("sampling", samples=scoring.samples, max_new_tokens=tokens_for(scoring.longest))
         return Estimator(names[0])
@@ -135,9 +131,8 @@ class Capabilities:
         problem = forced if prompt_format == "raw" else f"{forced}, chat"
         if prompt_format == "sentence":
             problem = "echo"
-        why = (
-            self.problems.get(problem) or self.problems.get(prompt_format) or "the endpoint does not offer it"
-        )
+        why = self.problems.get(problem) or self.problems.get(prompt_format)
+        why = why or "the endpoint does not offer it"
         wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
         able = {other: ", ".join(self.estimators(other)) for other in PROBE_FORMATS}
         listed = "; ".join(f"{other}: {names}" for other, names in sorted(able.items()) if names)

@@ -17,7 +17,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Refused
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside, list_fields
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Json, Reply, inside, list_fields
 from biaskit.models.thoughts import for_template
 from biaskit.records import ANSWERED_SEPARATOR
 
@@ -53,8 +53,10 @@ SAME = 0.02  # smaller differences are noise of the server's arithmetic, not ano
 def measure(connection: Connection, *, scores: bool) -> Capabilities:
     """Measure what an endpoint can do for texts and, with `scores`, for probabilities.
 
-    Raises `ModelError` if it does not answer, refuses the key, or answers with nothing usable.
+    Raises `ModelError` if it does not answer, refuses the key, answers with nothing usable, or if `thinking`
+    changes nothing.
     """
+    thinking = connection.options.thinking
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
     checks = Checks(connection)
     try:
@@ -65,7 +67,15 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
     if not capabilities.completions and not capabilities.chat:
         why = "; ".join(f"{name}: {text}" for name, text in capabilities.problems.items())
         raise ModelError(f"{where} answers neither completions nor chat ({why}).")
-    return capabilities
+    if thinking == "auto":
+        return capabilities
+    if thinking == ("off" if capabilities.reasoning else "on"):
+        raise ModelError(
+            f"{connection.endpoint.label}: thinking={thinking} changes nothing: its server does not pass"
+            " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
+        )
+    # A raw prompt has no template that could be told.
+    return replace(capabilities, completions=False, completions_k=0, echo=False, selected_ids=False)
 
 
 class Checks:
@@ -126,11 +136,7 @@ class Checks:
             self.learn(question, answer.replace("{}", why))
 
     async def ask(
-        self,
-        path: str,
-        body: Mapping[str, Any] | None,
-        read: Callable[[Reply], T],
-        seconds: float | None = None,
+        self, path: str, body: Json | None, read: Callable[[Reply], T], seconds: float = QUESTION_S
     ) -> T | Refused | GaveUp:
         """Return the answer as read by `read`, or why there is none."""
         fields = body or {}
@@ -138,7 +144,7 @@ class Checks:
         size = len(repr(fields).encode()) + self.capabilities.overhead if fields else 0
         call = Call(path, body, size, int(new) * int(n))
         try:
-            return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
+            return await self.controller.ask(call, read, seconds=seconds)
         except (Refused, GaveUp) as trouble:
             return trouble
 
@@ -162,7 +168,7 @@ class Checks:
         elif self.model in names:
             answer = "names the model"
         else:
-            shown = ", ".join(self.clean(name) for name in names[:5]) or "nothing"
+            shown = ", ".join(map(self.clean, names[:5])) or "nothing"
             answer = f"does not name the model; it lists {shown}"
         self.learn("model list", answer)
 
@@ -187,7 +193,7 @@ class Checks:
         self.refused[path].clear()  # a closed path refuses no parameters
         self.lacks("chat" if path == CHATS else "completions", why, f"/{path}")
 
-    def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:
+    def _without(self, path: str, error: Refused, body: Json, settings: dict[str, Any]) -> bool:
         """Leave out or rename what a server refuses; return False if no parameter can be left out."""
         if error.status in (404, 405, 501) and error.parameter is None:
             return False
@@ -215,7 +221,7 @@ class Checks:
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:
             n = 1  # one text given twice is one sample
-        self._counted[path] = reply.tokens("prompt_tokens")
+        self._counted[path] = reply.tokens()
         self._drawn[path] = texts
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply, listed)
@@ -271,7 +277,7 @@ class Checks:
         for system in (SYSTEM, SYSTEM + " " + ANOTHER):
             body = self.body(CHATS, CHAT, 1)
             body["messages"] = [{"role": "system", "content": system}, *body["messages"]]
-            tokens = await self.ask(CHATS, body, _prompt_tokens)
+            tokens = await self.ask(CHATS, body, Reply.tokens)
             if isinstance(tokens, Exception):
                 self.learn("system role", f"refused ({tokens})")
                 return
@@ -284,7 +290,7 @@ class Checks:
         """Estimate bytes per token and a template's overhead from the server's counts of two lengths."""
         addition = " " + " ".join([ANOTHER, CHAT, SYSTEM])
         short = self._counted.get(path)
-        long = await self.ask(path, self.body(path, FIRST[path] + addition, 1), _prompt_tokens)
+        long = await self.ask(path, self.body(path, FIRST[path] + addition, 1), Reply.tokens)
         if not short or not isinstance(long, int) or long <= short:
             self.learn("token counts", "none: costs are estimated from the length of the texts")
             return
@@ -447,14 +453,12 @@ def _read_two(reply: Reply) -> tuple[Reply, list[AnswerChoice], str]:
     return reply, choices(reply, 2), answered(reply).by.split(ANSWERED_SEPARATOR)[0]
 
 
-def _prompt_tokens(reply: Reply) -> int | None:
-    return reply.tokens("prompt_tokens")
-
-
 def _listed_names(reply: Reply) -> list[str]:
-    listed = reply.data.get("data")
-    names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
-    return [name for name in names if isinstance(name, str)]
+    listed, names = reply.data.get("data"), []
+    for entry in listed if isinstance(listed, list) else ():
+        if isinstance(name := inside(entry, "id"), str):
+            names.append(name)
+    return names
 
 
 def _named(error: Refused) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from biaskit.models.api.controller import Controller
 from biaskit.models.api.endpoint import Endpoint
@@ -61,11 +61,8 @@ class Connection(LoopThread):
             self._controller.begin_again(self._policy)
 
     def used(self) -> Mapping[str, float | None]:
-        """Return the counts for usage.json; the cost is None, never 0, if unknown or billed by others."""
-        free = self.price is not None and not (self.price.input or self.price.output)
-        if free or (self.price is not None and self.options.offline is None):
-            return asdict(self._meter.spending)
-        return {**asdict(self._meter.spending), "cost": None, "cost_unsure": None}
+        """Return the counts for usage.json."""
+        return self._meter.used(billed_by_others=self.options.offline is not None)
 
     def close(self) -> None:
         """Close the connections and the loop."""

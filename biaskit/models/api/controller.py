@@ -36,7 +36,7 @@ class Policy:
 
 
 class Places:
-    """Places for requests in flight: a burst of refusals halves their number, a batch of answers adds one."""
+    """Places for requests in flight: a burst of refusals halves their number, a round of answers adds one."""
 
     def __init__(self, most: int) -> None:
         self.n = self.most = most

@@ -7,7 +7,7 @@ import ipaddress
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
@@ -45,7 +45,6 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
-    key_variable: str | None = None  # shown where the key is not
     told: Mapping[str, object] = field(default_factory=dict)  # what else decides how a model answers
 
     @property
@@ -85,7 +84,7 @@ def open_endpoint(
     """
     model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec, None, variable)
+    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec)
     if not with_key:
         return endpoint
     is_open = host.shown.startswith("http:") and not is_loopback(host.name)
@@ -219,43 +218,37 @@ def redacted(text: str, secrets: tuple[str, ...]) -> str:
     return text
 
 
-def keys_of(texts: tuple[str, ...]) -> Mapping[str, str] | str | None:
-    """Parse the values of `--api-key-env`: one bare variable, or LABEL=VARIABLE for each model."""
-    if not texts:
-        return None
-    parts = [text.partition("=") for text in texts]
-    bare = [label for label, equals, _ in parts if not equals]
-    for label, equals, variable in parts:
+def keys_by_label(texts: Sequence[str], specs: Mapping[str, str]) -> Mapping[str, str]:
+    """Parse the values of `--api-key-env`, VARIABLE or LABEL=VARIABLE: label → variable of a call's models.
+
+    A bare variable is for `api:` models, which must then be on one host; without any it replaces
+    OPENAI_API_KEY. Raises `UsageError` if a key could reach a wrong host, or a label is unknown.
+    """
+    keys: dict[str, str] = {}
+    for text in texts:
+        label, equals, variable = text.partition("=")
         if not label or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable if equals else label):
             # It may be a key itself, typed in the wrong place: never repeat it.
             raise UsageError(
                 "--api-key-env takes the name of an environment variable, never a key: give VARIABLE, or"
                 " LABEL=VARIABLE."
             )
-    if bare and len(texts) > 1:
-        raise UsageError("--api-key-env: several keys need a label each, as in LABEL=VARIABLE.")
-    return bare[0] if bare else {label: variable for label, _, variable in parts}
-
-
-def keys_by_label(keys: Mapping[str, str] | str | None, specs: Mapping[str, str]) -> Mapping[str, str]:
-    """Return label → variable for the models of a call, so that no key goes to a wrong host.
-
-    A bare variable is for `api:` models, which must then be on one host; without any it replaces
-    OPENAI_API_KEY. Raises `UsageError` if a key could reach a wrong host, or a label is unknown.
-    """
-    if keys is None:
-        return {}
-    if not isinstance(keys, str):
+        keys[label] = variable
+    if all(keys.values()):
         if unknown := sorted(set(keys) - set(specs)):
-            shown = ", ".join(hide_urls(label) for label in specs)
+            shown = ", ".join(map(hide_urls, specs))
             raise UsageError(f"--api-key-env names {unknown[0]!r}; the models are {shown}.")
         return keys
+    if len(texts) > 1:
+        raise UsageError("--api-key-env: several keys need a label each, as in LABEL=VARIABLE.")
+    [variable] = texts
     api = [label for label, spec in specs.items() if spec.startswith("api:")]
     hosts = {model_and_host(specs[label])[1].name for label in api}
     if len(hosts) > 1:
-        shown = "VARIABLE" if _may_be_a_key(keys) else keys
+        shown = "VARIABLE" if _may_be_a_key(variable) else variable
         raise UsageError(
             f"--api-key-env {shown}: the models are on different hosts ({', '.join(sorted(hosts))}); say"
             f" which gets it: --api-key-env LABEL={shown}."
         )
-    return dict.fromkeys(api or [label for label, spec in specs.items() if spec.startswith("openai:")], keys)
+    openai = [label for label, spec in specs.items() if spec.startswith("openai:")]
+    return dict.fromkeys(api or openai, variable)

@@ -98,9 +98,8 @@ class ApiGenerator(ApiModel):
             except Blocked as block:  # the prompt, so all of its samples
                 by = block.by or self.capabilities.answered_by or self.connection.endpoint.model
                 rendered, origin = self.rendered(batch[0].prompt), answered_now(by, None, None)
-                answers = [
-                    Sample(sample.key, rendered, "", "filter", origin, seeded=False) for sample in samples
-                ]
+                taken = Sample("", rendered, "", "filter", origin, seeded=False)
+                answers = [replace(taken, key=sample.key) for sample in samples]
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else keep the answers that came before the stop

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api.prices import Price
@@ -64,6 +65,13 @@ class Meter:
     def committed(self) -> float:
         """The most USD that may have been spent so far, earlier starts and other models included."""
         return self._purse.before + self._purse.now
+
+    def used(self, *, billed_by_others: bool = False) -> Mapping[str, float | None]:
+        """Return the counts for usage.json; the cost is None, never 0, if unknown or billed by others."""
+        free = self.price is not None and not (self.price.input or self.price.output)
+        if free or (self.price is not None and not billed_by_others):
+            return asdict(self.spending)
+        return {**asdict(self.spending), "cost": None, "cost_unsure": None}
 
     async def reserve(self, prompt_tokens: int, new_tokens: int) -> float:
         """Reserve a request's highest cost; waits for refunds. Raises `AskingStopped` if none can come."""

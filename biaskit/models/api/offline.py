@@ -85,12 +85,11 @@ def assumed_capabilities(
 ) -> Capabilities:
     """Assume the capabilities of a service that was not asked: the path of a format, and one estimator.
 
-    `scoring`: None for texts. Form `auto` is asked as a chat, estimator `auto` by sampling.
+    `scoring`: None for texts. Format `auto` is asked as a chat, estimator `auto` by sampling.
     """
     estimator = "sampling" if scoring is None or scoring.estimator == "auto" else scoring.estimator
-    raw = prompt_format in ("raw", "completion") or (
-        estimator in ("echo", "selected-ids") and prompt_format == "auto"
-    )
+    of_prompts = prompt_format == "auto" and estimator in ("echo", "selected-ids")
+    raw = of_prompts or prompt_format in ("raw", "completion")
     k = 0 if scoring is None or estimator != "top-k" else min(scoring.k, 20)
     path = COMPLETIONS if raw else CHATS
     finding = CapabilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}")
@@ -100,12 +99,14 @@ def assumed_capabilities(
         choices=choices,
         takes_system=True,
         prefill="flagged" if prompt_format == "chat-prefill" else "no",
+        completions_k=k,
+        chat_k=k,
         echo=estimator == "echo",
+        scored=True,
         assumed=True,
         findings=(finding,),
         problems={"selected-ids": _NO_IDS},
     )
-    assumed = replace(assumed, completions_k=k, chat_k=k, scored=True)
     if official:
         return replace(assumed, chat_limit="max_completion_tokens")
     return replace(assumed, neutral={name: values[-1] for name, values in NEUTRAL.items()})

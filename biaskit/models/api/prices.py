@@ -62,19 +62,14 @@ def parse_price(text: str) -> Price:
     """
     parts = [part.strip() for part in text.split(",")]
     # Stricter than float(): no sign, no nan, no inf, no 1_000, no digits of other scripts.
-    if len(parts) != 2 or not all(re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", part) for part in parts):
-        raise UsageError(
-            f"--price {shown(text)}: write the USD per million tokens as IN,OUT, such as 0.15,0.60;"
-            " 0,0 is free."
-        )
-    amounts = [float(part) for part in parts]
-    if max(amounts) > _HIGHEST:
-        raise UsageError(
-            f"--price {shown(text)}: no million tokens cost over {_HIGHEST:,.0f} USD. Check the numbers."
-        )
-    if any(0 < amount < _LEAST for amount in amounts):
-        raise UsageError(
-            f"--price {shown(text)} looks like a price per token. Give the USD per million tokens, such as"
-            " 0.15,0.60."
-        )
-    return Price(*amounts)
+    numbers = [part for part in parts if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", part)]
+    amounts = list(map(float, numbers))
+    if len(numbers) != 2 or len(parts) != 2:
+        why = ": write the USD per million tokens as IN,OUT, such as 0.15,0.60; 0,0 is free."
+    elif max(amounts) > _HIGHEST:
+        why = f": no million tokens cost over {_HIGHEST:,.0f} USD. Check the numbers."
+    elif any(0 < amount < _LEAST for amount in amounts):
+        why = " looks like a price per token. Give the USD per million tokens, such as 0.15,0.60."
+    else:
+        return Price(*amounts)
+    raise UsageError(f"--price {shown(text)}{why}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from biaskit.common.sequences import cut
-from biaskit.models.api.answers import Listing, answered, choices, listed_tokens, may_hide
+from biaskit.models.api.answers import Listing, answered, choices, listed_tokens, mass_of, may_hide
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
@@ -53,9 +53,8 @@ class ApiScorer(ApiModel):
     ) -> None:
         super().__init__(connection, capabilities, capabilities.scored_formats(scoring.estimator))
         self._scoring = scoring
-        generator = ApiGenerator(
-            connection, capabilities, capabilities.scored_formats("sampling"), batch_size
-        )
+        formats = capabilities.scored_formats("sampling")
+        generator = ApiGenerator(connection, capabilities, formats, batch_size)
         self._sampled = SampledScorer(
             generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -109,10 +108,9 @@ class ApiScorer(ApiModel):
 
     def _forms(self, request: ScoreRequest) -> Sequence[tuple[TargetWord, str]]:
         prompt = request.prompt
+        before = prompt.prefill if prompt.prompt_format == "chat-prefill" else prompt.text
         with naming(request):
-            return forms_of(
-                request, prompt.prefill if prompt.prompt_format == "chat-prefill" else prompt.text
-            )
+            return forms_of(request, before)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
         """Estimate the time from that of a short request and of four at once; servers often take longer."""
@@ -163,7 +161,7 @@ class ApiScorer(ApiModel):
         def read(reply: Reply) -> tuple[Listing, bool, Answered]:
             [choice] = choices(reply, 1)
             listing = listed_tokens(choice, k=k)
-            incomplete = math.fsum(math.exp(value) for _, value in listing) < 1 - 1e-6
+            incomplete = mass_of(listing) < 1 - 1e-6
             if len(listing) < k - MERGED and incomplete:
                 raise BadAnswer(f"{len(listing)} listed tokens, {k} were requested")
             return listing, incomplete and may_hide(choice, k), answered(reply)
@@ -253,12 +251,11 @@ def bound_form(target_word: TargetWord, text: str, listing: Listing, k: int, hid
     values = [value for token, value in listing if token == text]
     if values and not hides:
         return LogProb(target_word.group, text, min(values), max(values))
-    mass_unlisted = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
+    mass_unlisted = max(0.0, 1.0 - mass_of(listing))
     ordered = sorted((value for _, value in listing), reverse=True)
     most = math.inf if hides else math.exp(ordered[min(k, len(ordered)) - 1])
     unlisted = min(mass_unlisted, most)
     # An empty text is an end or part of a character: neither begins a word in ASCII.
     begins = [e for e in listing if text.startswith(e[0]) and (e[0] or not text[0].isascii())]
-    begun = math.fsum(math.exp(value) for _, value in begins)
-    high = min(1.0, unlisted + begun)
+    high = min(1.0, unlisted + mass_of(begins))
     return LogProb(target_word.group, text, None, math.log(high) if high > 0 else None)

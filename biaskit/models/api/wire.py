@@ -21,6 +21,7 @@ from biaskit.models.api.trouble import BadAnswer, Blocked, Denied, RateLimited, 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+Json = Mapping[str, Any]
 COMPLETIONS, CHATS = "completions", "chat/completions"  # paths below the base URL
 CONNECT_S = 5.0
 READ_S = 30.0
@@ -64,11 +65,11 @@ class Call:
     """One request before it is sent."""
 
     path: str  # below the base URL; with a leading slash, of the server itself
-    body: Mapping[str, Any] | None
+    body: Json | None
     prompt_tokens_most: int = 0
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
-    anew: Mapping[str, Any] | None = None  # settings of a repetition where another sample may be usable
+    anew: Json | None = None  # settings of a repetition where another sample may be usable
     name: str = ""  # key of the row that comes of it, as in a batch file
 
     def drawn_anew(self) -> Call:
@@ -126,9 +127,9 @@ def answer_json(content: str | bytes) -> Any:
 class Reply:
     """A JSON object that a server answered with status 200."""
 
-    data: Mapping[str, Any]
+    data: Json
 
-    def tokens(self, name: str) -> int | None:
+    def tokens(self, name: str = "prompt_tokens") -> int | None:
         """Return a count of the usage block; None if it is missing, negative or impossible."""
         value = inside(self.data, "usage", name)
         return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
@@ -136,7 +137,7 @@ class Reply:
     @property
     def used(self) -> tuple[int, int] | None:
         """Prompt and new tokens as billed; None if the server does not say."""
-        prompt, new = self.tokens("prompt_tokens"), self.tokens("completion_tokens")
+        prompt, new = self.tokens(), self.tokens("completion_tokens")
         # A bill of nothing for a prompt that was read is no bill.
         return None if not prompt or new is None else (prompt, new)
 
@@ -314,9 +315,7 @@ def _is_block(status: int, error: object, message: str) -> bool:
     return status in (200, 400, 403, 422, 451) and named
 
 
-def _error_of(
-    endpoint: Endpoint, data: Mapping[str, Any] | None, content: bytes
-) -> tuple[str, str | None, str | None]:
+def _error_of(endpoint: Endpoint, data: Json | None, content: bytes) -> tuple[str, str | None, str | None]:
     """Return message, code and refused parameter of an error, in any shape that servers write."""
     if data is None:
         return endpoint.clean(content.decode("utf-8", "replace")), None, None

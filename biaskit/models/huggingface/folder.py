@@ -36,7 +36,6 @@ class ModelFolder:
 
     path: Path
     gguf_file: str | None
-    config: Mapping[str, Any]  # content of config.json; empty for GGUF
     n_parameters: int
     weights_digest: str
     tokenizer_digest: str
@@ -54,8 +53,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     names = check_entries(path, allow_links=allow_links)
     if "config.json" not in names:
         raise ModelError(f"{path} is not a model folder: it has no config.json.")
-    config = read_object(path / "config.json")
-    if config.get("is_encoder_decoder"):
+    if read_object(path / "config.json").get("is_encoder_decoder"):
         raise ModelError(f"{path}: an encoder-decoder model. biaskit scores causal language models.")
     weights = sorted(path.glob("*.safetensors"))
     if not weights:
@@ -72,7 +70,6 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     return ModelFolder(
         path=path,
         gguf_file=None,
-        config=config,
         n_parameters=numbers.total(),
         weights_digest=combined([path / "config.json", *weights]),
         tokenizer_digest=combined(tokenizer),
@@ -95,7 +92,6 @@ def check_gguf(path: Path) -> ModelFolder:
     return ModelFolder(
         path=path.parent,
         gguf_file=path.name,
-        config={},
         # Quantised files hold at least half a byte per weight: at most two weights a byte.
         n_parameters=2 * path.stat().st_size,
         weights_digest=digest,

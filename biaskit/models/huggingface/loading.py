@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
-from biaskit.errors import MissingExtraError, ModelError
+from biaskit.errors import BiaskitError, MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.gguf_file import (
     FACTORS,
@@ -219,36 +219,20 @@ def load_config(folder: ModelFolder) -> Any:
 
 def load_model(folder: ModelFolder, placement: Placement, config: Any = None) -> Any:
     """Load the causal model in evaluation mode on its device; `config`: of `load_config`, read if missing."""
-    if folder.loaded is not None:
-        return folder.loaded.model
-    spread = {"device_map": "auto"} if placement.device == "map" else {}
-    own = {"config": config or load_config(folder)} if folder.gguf_file else {}
-    model = _load_weights(folder, placement.dtype, **spread, **own)
-    if folder.adapter is not None:
-        from biaskit.models.huggingface.adapters import merge_adapter
-
-        model = merge_adapter(model, folder.adapter)
-    if folder.gguf_file:
-        check_all_read(folder.path / folder.gguf_file, model)
-        forget_gguf()
-    if factors := getattr(model.config.get_text_config(decoder=True), FACTORS, None):
-        for name, frequencies in model.named_buffers():
-            if name.endswith("inv_freq") and len(frequencies) == len(factors):
-                frequencies /= frequencies.new_tensor(factors)
-    return model if spread else model.to(placement.device)
-
-
-def _load_weights(folder: ModelFolder, dtype: str, **options: Any) -> Any:
-    """Load a causal model in evaluation mode."""
     import torch
 
-    if not folder.gguf_file:
+    if folder.loaded is not None:
+        return folder.loaded.model
+    options: dict[str, Any] = {"dtype": getattr(torch, placement.dtype), "output_loading_info": True}
+    if placement.device == "map":
+        options["device_map"] = "auto"
+    if folder.gguf_file:
+        options["config"] = config or load_config(folder)
+    else:
         options["use_safetensors"] = True
-    options |= {"dtype": getattr(torch, dtype), "output_loading_info": True}
+    failure = "its weights cannot be loaded"
     try:
-        model, loaded = _from_pretrained(
-            "AutoModelForCausalLM", folder, "its weights cannot be loaded", **options
-        )
+        model, loaded = _from_pretrained("AutoModelForCausalLM", folder, failure, **options)
     except ModelError as error:
         if not isinstance(error.__cause__, ImportError):
             raise
@@ -266,7 +250,19 @@ def _load_weights(folder: ModelFolder, dtype: str, **options: Any) -> Any:
             f"{folder.path}: its architecture never reads {len(unread)} of its tensors, first {unread[0]}:"
             f" the model would differ from its file. Correct config.json, or remove them."
         )
-    return model.eval()
+    model.eval()
+    if folder.adapter is not None:
+        from biaskit.models.huggingface.adapters import merge_adapter
+
+        model = merge_adapter(model, folder.adapter)
+    if folder.gguf_file:
+        check_all_read(folder.path / folder.gguf_file, model)
+        forget_gguf()
+    if factors := getattr(model.config.get_text_config(decoder=True), FACTORS, None):
+        for name, frequencies in model.named_buffers():
+            if name.endswith("inv_freq") and len(frequencies) == len(factors):
+                frequencies /= frequencies.new_tensor(factors)
+    return model if placement.device == "map" else model.to(placement.device)
 
 
 def save_dequantised(folder: ModelFolder, target: Path) -> None:
@@ -286,6 +282,20 @@ def save_dequantised(folder: ModelFolder, target: Path) -> None:
     stated = json.loads(config_file.read_text(encoding="utf-8"))
     stated.pop("_name_or_path", None)
     config_file.write_text(json.dumps(stated, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+@contextlib.contextmanager
+def foreign_code(failure: str) -> Iterator[None]:
+    """Say in one line, after `failure`, whatever other people's code raises inside, or their files."""
+    import torch
+
+    try:
+        yield
+    except (BiaskitError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+        raise ModelError(f"{failure} ({why}).") from error
 
 
 @contextlib.contextmanager

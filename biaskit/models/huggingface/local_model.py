@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeVar
 
 import psutil
@@ -13,11 +13,18 @@ import torch
 from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
 from biaskit.common.wording import short
-from biaskit.errors import BiaskitError, ModelError
+from biaskit.errors import ModelError
 from biaskit.models.base import answered_now
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.gguf_file import stated_by
-from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
+from biaskit.models.huggingface.loading import (
+    foreign_code,
+    free_memory,
+    load_config,
+    load_model,
+    load_tokenizer,
+    place,
+)
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
 from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptFormat
@@ -43,13 +50,8 @@ class LocalModel:
 
     def __init__(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._folder = folder
-        try:
+        with foreign_code(f"{folder.path}: its files do not fit together"):
             self._open(folder, label=label, spec=spec, local=local)
-        except (BiaskitError, MemoryError):
-            raise
-        except Exception as error:  # libraries raise any kind for the files of strangers
-            why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
-            raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
 
     def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._config = load_config(folder)
@@ -179,16 +181,9 @@ class LocalModel:
                 torch.cuda.empty_cache()
         return answers
 
-    @contextlib.contextmanager
-    def _forward(self) -> Iterator[None]:
+    def _forward(self) -> AbstractContextManager[None]:
         """Say in one line whatever a model's own forward raises: each architecture fails in its own way."""
-        try:
-            yield
-        except (BiaskitError, MemoryError, torch.OutOfMemoryError):
-            raise
-        except Exception as error:
-            why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
-            raise ModelError(f"{self.identity.label}: the model's own forward fails ({why}).") from error
+        return foreign_code(f"{self.identity.label}: the model's own forward fails")
 
     def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
         by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"

@@ -15,11 +15,9 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
-from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import TOKENIZER_FILES, ModelFolder
-from biaskit.models.huggingface.loading import BYTES_PER_NUMBER
+from biaskit.models.huggingface.loading import BYTES_PER_NUMBER, foreign_code
 from biaskit.models.options import LoadedModel
 
 _CHANGE_NO_NUMBER = {
@@ -34,13 +32,8 @@ _FOLDERS: WeakKeyDictionary[LoadedModel, ModelFolder] = WeakKeyDictionary()
 
 def object_folder(loaded: LoadedModel) -> ModelFolder:
     """Describe a model in memory, with digests of its tensors and tokenizer. Raises `ModelError`."""
-    try:
+    with foreign_code(f"{loaded.label} is not a loaded causal model with its tokenizer"):
         return _FOLDERS.get(loaded) or _FOLDERS.setdefault(loaded, _described(loaded))
-    except Exception as error:  # a caller's objects raise any kind
-        why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
-        raise ModelError(
-            f"{loaded.label} is not a loaded causal model with its tokenizer ({why})."
-        ) from error
 
 
 def _described(loaded: LoadedModel) -> ModelFolder:
@@ -66,7 +59,6 @@ def _described(loaded: LoadedModel) -> ModelFolder:
     return ModelFolder(
         path=Path(loaded.label),
         gguf_file=None,
-        config=config,
         n_parameters=n_parameters,
         weights_digest=total.hexdigest(),
         tokenizer_digest=_digest_of_tokenizer(tokenizer),

@@ -7,7 +7,7 @@ the end of its row: there lengths may differ (`NodeStates._tree`), or go one aft
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -125,24 +125,18 @@ def cut_blocks(
                 prefix, rest = prompts[i][:length], prompts[i][length:]
                 if prefix in number:
                     rows.append(PromptRow(i, number[prefix], rest))
-            blocks.append(
-                _block(chosen if length else (), rows, kinds, inner or [0] * len(prompts), batch_size)
-            )
+            batches = tuple(_batches(rows, kinds, inner or [0] * len(prompts), batch_size))
+            blocks.append(PrefixBlock(chosen if length else (), batches))
     return blocks
 
 
-def _block(
-    prefixes: tuple[TokenIds, ...],
-    rows: Sequence[PromptRow],
-    kinds: Sequence[Hashable],
-    inner: Sequence[int],
-    batch_size: int,
-) -> PrefixBlock:
+def _batches(
+    rows: Sequence[PromptRow], kinds: Sequence[Hashable], inner: Sequence[int], batch_size: int
+) -> Iterator[tuple[PromptRow, ...]]:
     """Cut the rows of some prefixes into batches of one kind with little padding."""
     alike: dict[Hashable, list[PromptRow]] = {}
     for row in rows:
         alike.setdefault(kinds[row.index], []).append(row)
-    batches: list[tuple[PromptRow, ...]] = []
 
     def width(row: PromptRow) -> int:
         return len(row.rest) + inner[row.index]
@@ -153,7 +147,6 @@ def _block(
         for end, row in enumerate(group):
             padding += width(group[start]) - width(row)
             if end - start == batch_size or padding > COST_OF_A_BATCH:
-                batches.append(tuple(group[start:end]))
+                yield tuple(group[start:end])
                 start, padding = end, 0
-        batches.append(tuple(group[start:]))
-    return PrefixBlock(prefixes, tuple(batches))
+        yield tuple(group[start:])

@@ -95,7 +95,7 @@ def _encode_prompts(
 
 
 def name_misread(renderer: Renderer) -> tuple[str, ...]:
-    """Return a note for each format that the tokenizer writes as another text, or cannot write."""
+    """Return a note for each form that the tokenizer writes as another text, or cannot write."""
     notes = []
     for text, read_as in renderer.misread.items():
         if read_as is None:

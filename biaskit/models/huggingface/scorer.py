@@ -81,11 +81,9 @@ class TransformersScorer(NodeStates):
 
     def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
         """Return `exact` in every format that the model takes, or `top-k` if that was chosen."""
-        if prompt_format == "sentence":
-            if self._top_k is not None:
-                raise ModelError("top-k does not give the probability of a whole sentence: leave it out.")
-            return Estimator("exact")
-        if prompt_format not in self.identity.formats:
+        if prompt_format == "sentence" and self._top_k is not None:
+            raise ModelError("top-k does not give the probability of a whole sentence: leave it out.")
+        if prompt_format not in (*self.identity.formats, "sentence"):
             raise ModelError(
                 f"{self.identity.label} has no chat template for the prompt format {prompt_format}."
             )

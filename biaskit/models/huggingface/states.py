@@ -19,7 +19,6 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from biaskit.common.sequences import cut
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.token_trie import TokenIds, TokenTrie
@@ -61,22 +60,18 @@ class NodeStates(LocalModel):
         """
         if self._extends and self._windows is not None and shared is not _TOO_LARGE:
             return self._tree(rows, tries, shared, self._windows)
-        trie = tries[0]
-        if any(other is not trie for other in tries):
-            each = [self._by_sequences(ids, of_row) for ids, of_row in zip(prompts, tries, strict=True)]
-            return torch.stack([each[i][node] for node, i in nodes_of(tries)])
-        parts = []
-        for _, pairs in groupby(zip(rows, prompts, strict=True), key=lambda pair: len(pair[1])):
-            alike, texts = zip(*pairs, strict=True)
-            if not self._extends or shared is _TOO_LARGE:
-                # Whole forwards, for architectures whose cache holds more than keys and values.
-                whole = [ids + node for node in trie.nodes for ids in texts]
-                each_node = [self._body(tokens) for tokens in cut(whole, len(texts))]
-                states = torch.cat(each_node)
+        # A row that has a trie of its own would take a forward for each of its levels.
+        by_cache = self._extends and shared is not _TOO_LARGE and all(trie is tries[0] for trie in tries)
+        each: list[torch.Tensor] = []  # of each row: (nodes, hidden)
+        of_rows = zip(rows, prompts, tries, strict=True)
+        for _, alike in groupby(of_rows, key=lambda of_row: (len(of_row[1]), id(of_row[2]))):
+            some, texts, alike_tries = zip(*alike, strict=True)
+            if by_cache:
+                states = self._by_levels(some, alike_tries[0], shared)
             else:
-                states = self._by_levels(alike, trie, shared)
-            parts.append(states.view(len(trie.nodes), len(alike), -1))
-        return torch.cat(parts, dim=1).flatten(0, 1)
+                states = self._by_texts(texts, alike_tries[0])
+            each += states.unbind(1)
+        return torch.stack([each[i][node] for node, i in nodes_of(tries)])
 
     def _tree(
         self, rows: Sequence[PromptRow], tries: Sequence[TokenTrie], shared: Any, windows: Windows
@@ -109,19 +104,18 @@ class NodeStates(LocalModel):
         states: torch.Tensor = out[of_row, ends]
         return states
 
-    def _by_sequences(self, ids: TokenIds, trie: TokenTrie) -> torch.Tensor:
-        """Return the states (nodes, hidden) of one prompt by a forward of each whole sequence."""
-        number = {node: k for k, node in enumerate(trie.nodes)}
-        states: dict[int, torch.Tensor] = {}
-        for sequence in trie.sequences:
-            # One token more where the sequence's own end is a node.
-            text = torch.tensor([ids + sequence[: None if sequence in number else -1]])
-            out = last_hidden_states(self._decoder, text.to(self._model.device))[0, len(ids) - 1 :]
-            states |= {number[sequence[:k]]: state for k, state in enumerate(out)}
-        return torch.stack([states[node] for node in range(len(trie.nodes))])
+    def _by_texts(self, prompts: Sequence[TokenIds], trie: TokenTrie) -> torch.Tensor:
+        """Return the states (nodes, rows, hidden) of equally long prompts by forwards of whole texts."""
+        states: dict[TokenIds, torch.Tensor] = {}
+        for node in reversed(trie.nodes):  # the longest first: a text passes its beginnings
+            if node not in states:
+                ids = torch.tensor([prompt + node for prompt in prompts], device=self._model.device)
+                out = last_hidden_states(self._decoder, ids)[:, len(prompts[0]) - 1 :]
+                states |= {node[:k]: state for k, state in enumerate(out.unbind(1))}
+        return torch.stack([states[node] for node in trie.nodes])
 
     def _by_levels(self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any) -> torch.Tensor:
-        """Return the states (nodes x rows, hidden) of equally long rows; each level extends one cache."""
+        """Return the states (nodes, rows, hidden) of equally long rows; each level extends one cache."""
         cache = DynamicCache(config=self._model.config) if shared is None else _rows_of(shared, rows)
         needs_cache = shared is not None or trie.levels
         states = [self._body([row.rest for row in rows], cache if needs_cache else None)]
@@ -136,7 +130,7 @@ class NodeStates(LocalModel):
                 cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
             previous = list(level)
-        return torch.cat(states)
+        return torch.cat(states).view(len(trie.nodes), len(rows), -1)
 
     def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
         """Return the last hidden states (rows, hidden) of equally long rows, extending `cache` in place."""

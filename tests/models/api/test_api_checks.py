@@ -24,6 +24,7 @@ from fakes.api_cases import (
     score,
 )
 from fakes.api_server import LIES, ApiServer, Behaviour
+from fakes.numbered_runs import entry
 
 from biaskit.errors import ModelError
 from biaskit.models.api import checks, wire
@@ -230,7 +231,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
         for text in shape.said:
             assert re.search(text, everything_said(found)), everything_said(found)
         assert everything_said(found).replace("\n", "").isprintable()
-        assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each door
+        assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each path
         assert not any((r.body or {}).get("max_tokens") == 0 for r in server.requests)
         for prompt_format in FORMATS if name in SHAPES and behaviour.bos != "none" else ():
             if not scorer.capabilities.estimators(prompt_format):
@@ -272,7 +273,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
         n = server.number
         spec = f"api:toy@{server.url}"
         for opened in (open_api_scorer, open_api_generator):
-            again = opened(spec, label="toy", options=options(), known=kept)
+            again = opened(spec, label="toy", options=options(), known=entry(**kept))
             assert found == again.capabilities
             again.close()
         assert n == server.number
@@ -281,7 +282,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
             {**kept, "abilities": {**kept["abilities"], "scored": False}},
             {**kept, "fingerprint": "x"},
         ):
-            open_api_scorer(spec, label="toy", options=options(), known=known).close()
+            open_api_scorer(spec, label="toy", options=options(), known=entry(**known)).close()
             assert n < server.number
             n = server.number
 

@@ -21,7 +21,6 @@ from biaskit.models.api.endpoint import (
     clean,
     hide_urls,
     keys_by_label,
-    keys_of,
     open_endpoint,
 )
 from biaskit.models.spec import split_label
@@ -100,7 +99,7 @@ def test_openai_alone_takes_its_usual_variable(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     endpoint = opened("openai:gpt-4o-mini")
-    assert (KEY, "OPENAI_API_KEY") == (endpoint.key, endpoint.key_variable)
+    assert endpoint.key == KEY
     assert OPENAI_URL == endpoint.host.shown
     assert opened(f"api:m@{HERE}").key is None
     assert opened("api:gpt-4o-mini@https://api.openai.com/v1").key is None
@@ -137,31 +136,31 @@ def test_a_key_given_as_the_name_of_a_variable_is_not_repeated(
     variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """These could be names of variables, and are keys of Hugging Face, Groq and Together."""
-    assert variable == keys_of((variable,))
+    assert {"a": variable} == keys_by_label([variable], {"a": f"api:m@{HERE}"})
     with pytest.raises(ModelError, match="never a key") as raised:
         opened(f"api:m@{HERE}", m=variable)
     assert variable not in str(raised.value)
     specs = {"a": "api:m@https://a.example/v1", "b": "api:m@https://b.example/v1"}
     with pytest.raises(UsageError, match="different hosts") as refused:
-        keys_by_label(variable, specs)
+        keys_by_label([variable], specs)
     assert variable not in str(refused.value)
 
 
 @pytest.mark.parametrize("given", ["sk-proj-abc", "Bearer x", "", "m=sk-abc", "=X", "abcd==", "MÄIN"])
 def test_what_is_no_name_of_a_variable_is_not_repeated(given: str) -> None:
     with pytest.raises(UsageError, match="never a key") as raised:
-        keys_of((given,))
+        keys_by_label([given], {"m": f"api:m@{HERE}"})
     assert given == "" or given not in str(raised.value)
 
 
 def test_several_keys_need_labels() -> None:
-    assert keys_of(()) is None
-    assert keys_of(("MINE",)) == "MINE"
-    assert keys_of(("a=MINE", "b=YOURS")) == {"a": "MINE", "b": "YOURS"}
-    with pytest.raises(UsageError, match="need a label each"):
-        keys_of(("MINE", "YOURS"))
-    with pytest.raises(UsageError, match="need a label each"):
-        keys_of(("a=MINE", "YOURS"))
+    specs = {"a": f"api:m@{HERE}", "b": f"api:n@{HERE}"}
+    assert {} == keys_by_label([], specs)
+    assert {"a": "MINE", "b": "MINE"} == keys_by_label(["MINE"], specs)
+    assert {"a": "MINE", "b": "YOURS"} == keys_by_label(["a=MINE", "b=YOURS"], specs)
+    for several in (["MINE", "YOURS"], ["a=MINE", "YOURS"]):
+        with pytest.raises(UsageError, match="need a label each"):
+            keys_by_label(several, specs)
 
 
 LOCAL = "api:m@http://127.0.0.1:8000/v1"
@@ -171,10 +170,9 @@ A, B = "api:m@https://a.example/v1", "api:m@https://b.example/v1"
 def test_a_bare_variable_is_for_api_models_on_one_host() -> None:
     both = {"x": A, "y": "api:other@https://A.EXAMPLE:8443/v1", "z": "openai:gpt", "l": "hf:org/name"}
     # openai: keeps OPENAI_API_KEY; a local model has no key.
-    assert {"x": "MINE", "y": "MINE"} == keys_by_label("MINE", both)
-    assert {"z": "MINE"} == keys_by_label("MINE", {"z": "openai:gpt", "l": "demo"})
-    assert {} == keys_by_label(None, both)
-    assert {} == keys_by_label("MINE", {"l": "demo"})
+    assert {"x": "MINE", "y": "MINE"} == keys_by_label(["MINE"], both)
+    assert {"z": "MINE"} == keys_by_label(["MINE"], {"z": "openai:gpt", "l": "demo"})
+    assert {} == keys_by_label(["MINE"], {"l": "demo"})
 
 
 @pytest.mark.parametrize(
@@ -187,15 +185,15 @@ def test_a_bare_variable_is_for_api_models_on_one_host() -> None:
 )
 def test_a_bare_variable_is_refused_where_hosts_differ(specs: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"different hosts \(.*b\.example\); say which gets it") as raised:
-        keys_by_label("MINE", specs)
+        keys_by_label(["MINE"], specs)
     assert "u:p" not in str(raised.value)
 
 
 def test_labels_say_which_key_goes_where() -> None:
     specs = {"x": A, "y": B, "z": "openai:gpt"}
-    assert {"y": "MINE"} == keys_by_label({"y": "MINE"}, specs)
+    assert {"y": "MINE"} == keys_by_label(["y=MINE"], specs)
     with pytest.raises(UsageError, match="names 'w'; the models are x, y, z"):
-        keys_by_label({"w": "MINE"}, specs)
+        keys_by_label(["w=MINE"], specs)
 
 
 @pytest.mark.parametrize(
@@ -310,4 +308,3 @@ def test_a_key_is_in_no_repr(monkeypatch: pytest.MonkeyPatch) -> None:
     for secret in (KEY, "passw0rd", "t0ken", "someone"):
         assert secret not in repr(endpoint)
         assert secret not in str(endpoint)
-    assert "MINE" in repr(endpoint)

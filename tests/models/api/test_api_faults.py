@@ -84,7 +84,7 @@ LASTING = {
     "500": "500: The server had an error while processing your request. (8 attempts)",
     "500-rude": "500: ",
     "502": "502: <html>",
-    "503": "503: The measurement is overloaded. (8 attempts)",
+    "503": "503: The engine is overloaded. (8 attempts)",
     "200-error": "an error in place of an answer: Internal error while generating. (4 attempts)",
     "200-html": "not JSON",
     "200-empty": "an empty answer (4 attempts)",
@@ -189,7 +189,7 @@ def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
     assert server.calls - len(requests) == seeds.count(None)
     # Four ends in a row are the only way not to be answered.
     assert sum(isinstance(answer, Scored) for answer in answers) > 0.8 * len(requests)
-    # A server whose lists no temperature changes samples hotter, so that the end is seldom drawn again.
+    # Where no temperature changes a list, the next sample is hotter, so that the end is seldom drawn again.
     with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as hot, scoring(hot, "top-k") as scorer:
         assert all(isinstance(answer, Scored) for answer in score(scorer, requests))
         heat = {(x.body.get("seed") is None, x.body["temperature"]) for x in hot.requests if x.generates}

@@ -15,7 +15,7 @@ from biaskit.corpora.rows import read_list
 from biaskit.errors import CorpusError, UsageError
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.prices import LAYOUT, PRICES, Price, find_price, parse_price
-from biaskit.models.paper_models import find_known, list_known
+from biaskit.models.spec import find_known, list_known
 
 OPENAI, TOGETHER = "api.openai.com", "api.together.xyz"
 LLAMA = "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo"
