@@ -65,8 +65,9 @@ class CellValues:
         return self.ends or (self.point, self.point)
 
 
-def mean_of(arms: Sequence[CellValues]) -> CellValues:
-    """Average several arms cell by cell: points, lower ends and upper ends each for themselves."""
+def mean_of(blocks: Sequence[CrossedCells], templates: Sequence[int]) -> CellValues:
+    """Average the shares of arms cell by cell: points, lower ends and upper ends each for themselves."""
+    arms = [block.shares_at(templates) for block in blocks]
     if len(arms) == 1:
         return arms[0]
     point = np.mean([arm.point for arm in arms], axis=0)

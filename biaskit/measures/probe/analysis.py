@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ from biaskit.measurement import words
 from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.continuations import read_continuations
+from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
-from biaskit.measures.probe.requests import places_of
+from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.measures.probe.study import ProbeStudy
@@ -30,7 +31,7 @@ from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest, samples_of
-from biaskit.runs.score_rows import describe_analysis, fault_of
+from biaskit.runs.score_rows import describe_analysis
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
@@ -51,38 +52,14 @@ def tables(
     watcher: Watcher | None = None,  # noqa: ARG001
 ) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    made = _tables_of_rows(run, overrides)
-    manifest = read_manifest(run)
-    models = list(manifest["models"])
-    if len(models) > 1:
-        design = read(manifest["resolved"], overrides)
-        margins = design.study.margin
-        rows, notes = between_models(
-            made.rows("probe_prompts"),
-            groups=design.groups,
-            models=models,
-            margins=margins,
-            run=str(run),
-            asked=PromptTexts(design.question()),  # templates of one frame are one unit
-        )
-        made.notes += notes
-        made.add(
-            "tests", merge_tests(made.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
-        )
-    return made
-
-
-def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
-    """Make every table of a run from its rows but those between its models."""
-    manifest, tables = read_manifest(run), TableSet(run)
+    manifest, made = read_manifest(run), TableSet(run)
     design = read(manifest["resolved"], overrides)
-    reading = Reading()
-    answerers = Answerers()
+    study, rule = design.study, Rule(design.contrast[:1], design.study.strict)
+    reading, answerers = Reading(), Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
-    cells, study = stored.cells, design.study
+    cells, answers = stored.cells, stored.answers
     in_order = [x.cell for x in cells]
-    rows_by_table = effect_tables(
-        cells,
+    choices = StudyCells(
         groups=design.groups,
         contrast=design.contrast,
         strict=study.strict,
@@ -93,24 +70,22 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         seed=study.seed,
         frames=design.frames,
     )
+    rows_by_table = effect_tables(cells, choices)
     rows_by_table["probe_next"] = stored.said_next.rows(in_order)
-    answers = stored.answers
     n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
     rows_by_table["probe_outcomes"], outcome_tests = outcome_rows(answers, in_order)
     if answers.cells:
-        rows_of_cells = zip(rows_by_table["probe_prompts"], in_order, strict=True)
-        rows_by_table["probe_prompts"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
+        for row, cell in zip(rows_by_table["probe_prompts"], in_order, strict=True):
+            row |= counted(answers, cell)
     if outcome_tests:
-        rows_by_table["tests"] = adjust(
-            [*rows_by_table["tests"], *outcome_tests], Rule(design.contrast[:1], study.strict)
-        )
-    tables.notes += reading.notes
+        rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], rule)
+    made.notes += reading.notes
     for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
-            tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
+            made.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     describe_analysis(
-        tables,
+        made,
         design,
         manifest,
         answerers,
@@ -121,20 +96,32 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         n_prompts=len(cells),
         n_unused=n_unused,
     )
-    return tables
+    models = list(manifest["models"])
+    if len(models) > 1:
+        rows, notes = between_models(
+            made.rows("probe_prompts"),
+            groups=design.groups,
+            models=models,
+            margins=study.margin,
+            where=f"{run} probe_prompts.csv",
+            asked=PromptTexts(design.question()),  # templates of one frame are one unit
+        )
+        made.notes += notes
+        made.add("tests", merge_tests(made.rows("tests"), rows, rule))
+    return made
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _StoredCells:
     """The cells that a run's design needs, as its rows answer them."""
 
-    cells: list[CellShares]  # in study order
-    digest: str  # of the rows used
-    n_unused: int  # rows that were not needed
-    n_open: int  # cells that were begun and need another batch of samples
     answers: AnswersOfRun  # that sampling drew
-    said_next: SaidNext  # the tokens after the prompts, where rows keep them
-    target_words: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
+    cells: list[CellShares] = field(default_factory=list)  # in study order
+    digest: str = ""  # of the rows used
+    n_unused: int = 0  # rows that were not needed
+    n_open: int = 0  # cells that were begun and need another batch of samples
+    said_next: SaidNext = field(default_factory=SaidNext)  # tokens after the prompts, where rows keep them
+    target_words: dict[tuple[str, str, int], Sequence[Row]] = field(default_factory=dict)
     """(model, bias type, template) → the target words of one of its rows, with their tokens."""
 
 
@@ -145,41 +132,32 @@ def _read_cells(
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the probe command.")
-    cells, places = places_of(manifest, design)
+    asked, stored = CellsOfRun(manifest, design), _StoredCells(AnswersOfRun(design))
+    cells = asked.cells
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
-    drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → batch → its row
-    target_words: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
-    said_next, answers = SaidNext(), AnswersOfRun(design)
-    n_unused = n_open = 0
+    drawn: dict[int, dict[int, Row]] = {}  # place of a cell → batch → its row
 
-    def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
+    def shares(i: int, row: Row | None) -> CellShares:
         return cell_shares(
             cells[i], row, design.groups, word_boundary=study.word_boundary, contrast=design.contrast
         )
 
-    for row in answerers.counting(read_rows(path, skip_bad=study.skip_bad_lines, reading=reading)):
-        answered = places(row)
-        n_unused += not answered
-        if not answered:
-            continue
-        first = cells[answered[0]]
-        fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
-        if shares_of[answered[0]] is not None or row.get("batch", 0) in drawn.get(answered[0], ()):
-            fault = "another row answers the same prompt"
-        if fault is not None:
-            reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
-            continue
-        answerers.add_answers(row)
+    def is_known(i: int, batch: int) -> bool:
+        return shares_of[i] is not None or batch in drawn.get(i, ())
+
+    rows = answerers.counting(read_rows(path, skip_bad=study.skip_bad_lines, reading=reading))
+    for row, answered in asked.answered(rows, path, reading, answerers, is_known):
+        stored.n_unused += not answered
         for i in answered:
             wording = cells[i].model, cells[i].bias_type, cells[i].template_id
-            target_words.setdefault(wording, row["target_words"])
-            said_next.add(cells[i], row, study.word_boundary)
+            stored.target_words.setdefault(wording, row["target_words"])
+            stored.said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other batches may lie anywhere in the file.
                 drawn.setdefault(i, {})[row.get("batch", 0)] = {name: row[name] for name in _OF_SAMPLES}
                 if not row.get("batch", 0):  # whether there are later batches depends on what was said
-                    answers.add(cells[i], answers.read(cells[i], row))
+                    stored.answers.add(cells[i], row)
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     batches_of = {
@@ -190,11 +168,11 @@ def _read_cells(
         all_batches, used, goes_on = add_up(rows_of_cell, batches_of[cells[i].model])
         shares_of[i] = shares(i, all_batches)
         digests[i] = b"".join(_digest(rows_of_cell[number]) for number in used)
-        n_open += goes_on and all_batches is not None
-        n_unused += len(rows_of_cell) - len(used)
-    all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
-    digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, target_words)
+        stored.n_open += goes_on and all_batches is not None
+        stored.n_unused += len(rows_of_cell) - len(used)
+    stored.cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
+    stored.digest = hashlib.sha256(b"".join(digests)).hexdigest()
+    return stored
 
 
 _ANSWERED = ("k", "listed", "may_hide", "listed_next", "samples", "counts")
@@ -202,7 +180,7 @@ _ANSWERED = ("k", "listed", "may_hide", "listed_next", "samples", "counts")
 _OF_SAMPLES = ("key", "estimator", "target_words", "samples", "counts")
 
 
-def _digest(row: Mapping[str, Any]) -> bytes:
+def _digest(row: Row) -> bytes:
     numbers = [row["key"], row["target_words"], *(row[name] for name in _ANSWERED if name in row)]
     return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
 

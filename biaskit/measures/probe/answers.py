@@ -41,24 +41,15 @@ class AnswersOfRun:
     design: ProbeDesign
     cells: dict[PromptCell, Counter[_Kind]] = field(default_factory=dict)
 
-    def add(self, cell: PromptCell, counts: Counter[_Kind]) -> None:
-        """Take in what the answers of a row say; a cell's batches add up."""
-        if counts:
-            self.cells.setdefault(cell, Counter()).update(counts)
-
-    def read(self, cell: PromptCell, row: Mapping[str, Any]) -> Counter[_Kind]:
-        """Count a row's answers by outcome; nothing where the row keeps none."""
-        counts: Counter[_Kind] = Counter()
-        target_words = self.design.target_words[cell.bias_type, cell.template_id]
+    def add(self, cell: PromptCell, row: Mapping[str, Any]) -> None:
+        """Count the answers that a row keeps, if any, by outcome; a cell's batches add up."""
+        target_words, groups = self.design.target_words[cell.bias_type, cell.template_id], self.design.groups
         for text, finish in row.get("answers", ()):
-            if finish in _WITHHELD:
-                counts["declines", ""] += 1
-                continue
-            outcome = outcome_of(
-                text, question=row["prompt"], target_words=target_words, groups=self.design.groups
-            )
-            counts[outcome.outcome, outcome.group] += 1
-        return counts
+            said, group = "declines", ""
+            if finish not in _WITHHELD:
+                outcome = outcome_of(text, question=row["prompt"], target_words=target_words, groups=groups)
+                said, group = outcome.outcome, outcome.group
+            self.cells.setdefault(cell, Counter())[said, group] += 1
 
 
 def counted(answers: AnswersOfRun, cell: PromptCell) -> dict[str, int | None]:

@@ -54,19 +54,22 @@ def between_models(
     groups: Sequence[str],
     models: Sequence[str],
     margins: Mapping[str, float],
-    run: str = "",
-    asked: PromptTexts | None = None,
+    where: str,
+    asked: PromptTexts,
 ) -> tuple[list[Row], list[str]]:
     """Test every pair of models of one run, later named − earlier: rows paired and crossed, and notes.
 
     Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
     in two prompt formats has no row but a note.
     """
-    answers = answers_of(cells, groups, f"{run} probe_prompts.csv".strip(), asked)
-    present = [model for model in models if model in answers]
-    formats = {model: next(iter(answers[model].blocks)).prompt_format for model in present}
-    rows, notes = rows_of_pairs(model_pairs(present), _test_of(answers, {}, margins, {}), formats)
-    absent = [f"{model} has no row in probe_prompts.csv." for model in models if model not in answers]
+    answers = answers_of(cells, groups, where, asked)
+    formats, absent = {}, []
+    for model in models:
+        if model in answers:
+            formats[model] = next(iter(answers[model].blocks)).prompt_format
+        else:
+            absent.append(f"{model} has no row in probe_prompts.csv.")
+    rows, notes = rows_of_pairs(model_pairs(list(formats)), _test_of(answers, {}, margins, {}), formats)
     return adjust(rows), [*absent, *notes]
 
 

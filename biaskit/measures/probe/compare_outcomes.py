@@ -23,7 +23,7 @@ def outcomes_of(
     rows: Sequence[Mapping[str, Any]],
     models: Mapping[str, Mapping[str, Any]],
     where: str,
-    asked: PromptTexts | None = None,
+    asked: PromptTexts,
 ) -> dict[str, Answers]:
     """Read the models of one run from its rows of probe_prompts.csv, with outcomes in place of genders.
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 
 from biaskit.common.sequences import Computed
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
 from biaskit.records import Prompt, PromptCell, PromptFormat, ScoreRequest
+from biaskit.runs.drift import Answerers
+from biaskit.runs.score_rows import fault_of
 from biaskit.runs.shards import WHOLE, Shard
+from biaskit.runs.store import Reading
 
 _of_cell, _of_row = attrgetter(*CELL), itemgetter(*CELL)
 
@@ -59,22 +63,47 @@ class PlannedCells:
         return {_of_cell(cell): i for i, cell in enumerate(self.cells)}
 
 
-def places_of(
-    manifest: Mapping[str, Any], design: ProbeDesign
-) -> tuple[list[PromptCell], Callable[[Mapping[str, Any]], Sequence[int]]]:
-    """Every cell of every model, and the places that a row answers: several where labels share a model."""
-    cells: list[PromptCell] = []
-    places: dict[tuple[object, ...], list[int]] = {}
-    for label, entry in manifest["models"].items():
-        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
-        for cell, *_ in product(design, label, entry["prompt_format"]):
-            places.setdefault((shared, *_of_cell(cell)), []).append(len(cells))
-            cells.append(cell)
+class CellsOfRun:
+    """Every cell of every model of a run, and which of them a row answers."""
 
-    def find(row: Mapping[str, Any]) -> Sequence[int]:
+    def __init__(self, manifest: Mapping[str, Any], design: ProbeDesign) -> None:
+        self.cells: list[PromptCell] = []
+        self._design = design
+        self._places: dict[tuple[object, ...], list[int]] = {}
+        for label, entry in manifest["models"].items():
+            shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
+            for cell, *_ in product(design, label, entry["prompt_format"]):
+                self._places.setdefault((shared, *_of_cell(cell)), []).append(len(self.cells))
+                self.cells.append(cell)
+
+    def places_of(self, row: Mapping[str, Any]) -> Sequence[int]:
+        """Find the places of the cells that a row answers: several where labels share a model."""
         try:
-            return places.get((row.get("model_key"), *map(row.get, CELL)), ())
+            return self._places.get((row.get("model_key"), *map(row.get, CELL)), ())
         except TypeError:  # a list or a table where a label belongs
             return ()
 
-    return cells, find
+    def answered(
+        self,
+        rows: Iterable[dict[str, Any]],
+        path: Path,  # their file, for a message
+        reading: Reading,
+        answerers: Answerers,
+        is_known: Callable[[int, int], bool],  # whether a batch of the cell at a place has a row already
+    ) -> Iterator[tuple[dict[str, Any], Sequence[int]]]:
+        """Yield rows with the places of the cells that they answer: none for a row that is not needed.
+
+        A row that does not fit, or answers what another one has answered, is refused or left out.
+        """
+        for row in rows:
+            places = self.places_of(row)
+            if places:
+                first = self.cells[places[0]]
+                fault = fault_of(row, self._design.target_words[first.bias_type, first.template_id])
+                if fault is None and is_known(places[0], row.get("batch", 0)):
+                    fault = "another row answers the same prompt"
+                if fault is not None:
+                    reading.refuse(path, fault, skip_bad=self._design.study.skip_bad_lines)
+                    continue
+                answerers.add_answers(row)
+            yield row, places
