@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from biaskit.common.wording import count
@@ -49,6 +49,16 @@ def named(rows: Iterable[Row], name: str) -> list[Any]:
     return list(filter(None, distinct(rows, name)))
 
 
+def column(rows: Iterable[Row], name: str) -> list[Any]:
+    """List the values of a column, one for each row."""
+    return [row[name] for row in rows]
+
+
+def apart_from(rows: Iterable[Row], **values: object) -> list[Row]:
+    """Pick the rows with none of these values."""
+    return [row for row in rows if not any(row[name] == value for name, value in values.items())]
+
+
 def total(rows: Iterable[Row], name: str) -> Any:
     """Sum a column of counts; an undefined one adds nothing."""
     return sum(row[name] or 0 for row in rows)
@@ -64,6 +74,11 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
     for key, row in zip(zip(*columns, strict=True), listed, strict=True):
         groups.setdefault(key, []).append(row)
     return groups
+
+
+def among(rows: Iterable[Row], name: str, values: Collection[object]) -> list[Row]:
+    """Pick the rows with one of these values in a column."""
+    return [row for row in rows if row[name] in values]
 
 
 def without_debiasing(rows: Iterable[Row]) -> list[Row]:

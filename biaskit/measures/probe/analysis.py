@@ -36,7 +36,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
-from biaskit.tables.query import Row, distinct, grouped, in_main_context, where
+from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 2, "effects": 4, "outcomes": 3}
@@ -192,32 +192,39 @@ def _notes(
     stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
-    cells, n = stored.cells, len(stored.cells)
-    if missing := sum(c.shares is None for c in cells):
+    missing = below = hiding = 0
+    labels: dict[str, dict[str, None]] = {}  # estimator → models
+    wordings: dict[tuple[str, str, int], None] = {}
+    for c in stored.cells:
+        missing += c.shares is None
+        below += c.coverage is not None and c.coverage < study.min_coverage
+        hiding += c.reason == MAY_HIDE
+        wordings[c.cell.model, c.cell.bias_type, c.cell.template_id] = None
+        if c.estimator:
+            labels.setdefault(c.estimator, {})[c.cell.model] = None
+    n = len(stored.cells)
+    if missing:
         yield NOTES["no_share"].format(missing, n)
     if stored.n_open:
         yield NOTES["few_samples"].format(stored.n_open, n, enough=ENOUGH, most=study.max_samples_per_prompt)
     yield from _low_coverage(groups, models)
     if len(distinct(groups, "prompt_format")) > 1:
         yield NOTES["formats_differ"]
-    labels: dict[str, list[str]] = {}
-    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
-        labels.setdefault(estimator, []).append(model)
     if len(labels) > 1:
         yield NOTES["estimators_differ"].format("; ".join(f"{e}: {', '.join(m)}" for e, m in labels.items()))
         if "sampling" in labels:
             yield NOTES["whole_words"]
-    if below := sum(c.coverage is not None and c.coverage < study.min_coverage for c in cells):
+    if below:
         yield NOTES["low_coverage"].format(below, n, min_coverage=study.min_coverage)
-    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
+    if edge := sum(not 0.05 <= row["share"] <= 0.95 for row in defined(groups, "share")):
         yield NOTES["near_the_edge"].format(edge)
-    if hiding := sum(c.reason == MAY_HIDE for c in cells):
+    if hiding:
         yield NOTES["may_hide"].format(hiding, n)
     begun: dict[str, dict[str, None]] = {}  # model → notes on target words that begin another group's
-    for wording in dict.fromkeys((c.cell.model, c.cell.bias_type, c.cell.template_id) for c in cells):
+    for wording in wordings:
         target_words = stored.target_words.get(wording, ())
         for short, places in zip(target_words, extensions_of(target_words, study.word_boundary), strict=True):
-            for long in (target_words[j] for j in places):
+            for long in map(target_words.__getitem__, places):
                 if short["group"] != long["group"]:
                     begun.setdefault(wording[0], {})[NOTES["begins"].format(short=short, long=long)] = None
     for model, pairs in begun.items():

@@ -35,10 +35,9 @@ def open_model(
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
     study = design.study
-    longest = max(len(e.text) for group in design.target_words.values() for e in group)
     scoring = how.pop("scoring", None) or ScoringOptions(
         *(study.estimator, study.k, study.samples),
-        longest=longest,
+        longest=design.longest,
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,

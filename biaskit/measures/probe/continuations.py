@@ -35,15 +35,13 @@ _BATCH = 5
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
     outcome = session.outcome
-    formats = {
-        plan.label: plan.prompt_format for plan in outcome.plans if plan.label not in outcome.failed_models
-    }
+    planned = [plan for plan in outcome.plans if plan.label not in outcome.failed_models]
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
     if session.dry_run:
         stored.read(rows_file(session.run, ROWS), skip_bad=True)
     with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
-        for label, prompt_format in formats.items():
-            _continue(design, label, prompt_format, stored, session, writer)
+        for plan in planned:
+            _continue(design, plan.label, plan.prompt_format, stored, session, writer)
 
 
 def _continue(
@@ -101,27 +99,22 @@ class _ContinuationWork(CellWork):
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the batches that have no row."""
         due, n, size = pending.requests, len(self._asked), self.sample_batches.size
-        n_stored = (n - len(due)) * size
         plan = self.model.plan_scores(due)
         self.batches, self.n_due = plan.batches, len(due)
-        planned = ModelPlan(
+        return ModelPlan(
             run=session.run,
             label=self.label,
             prompt_format=self.prompt_format,
             n_units=n * size,
-            n_stored=n_stored,
+            n_stored=(n - len(due)) * size,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
-            seconds=0.0,
+            new_tokens=plan.new_tokens_max,
+            seconds=self.model.estimate_seconds(plan.batches) if due else 0.0,
             unit="continuations",
             estimator="sampling",
-        )
-        if not due:
-            return planned
-        seconds = self.model.estimate_seconds(plan.batches)
-        calls = plan.calls if self.model.identity.where == "api" else None
-        return replace(
-            planned, new_tokens=plan.new_tokens_max, seconds=seconds, calls=calls, cost=plan.cost_max
+            calls=plan.calls if due and self.model.identity.where == "api" else None,
+            cost=plan.cost_max if due else 0.0,
         )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:
@@ -131,13 +124,8 @@ class _ContinuationWork(CellWork):
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of continuations.jsonl for an answer."""
         cell, request = self._asked[answer.key]
-        row = row_of(
-            answer,
-            scope_of_cell(cell),
-            request.prompt,
-            self.estimator,
-            self.sample_batches.number_of(request),
-        )
+        number = self.sample_batches.number_of(request)
+        row = row_of(answer, scope_of_cell(cell), request.prompt, self.estimator, number)
         return {**row, "model_key": self.cells.model_key}
 
     def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, first_named, key_of
 from biaskit.corpora.prompts import fill, join, raw_text
-from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.design import ProbeDesign, pairs_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
     NO_DEBIASING,
@@ -51,7 +51,9 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
 
 def scope_of_cell(cell: PromptCell) -> dict[str, Any]:
     """Give the columns of a row that say which cell it answers."""
-    return {name: value for name, value in as_record(cell).items() if name != "workforce_share"}
+    scope = as_record(cell)
+    del scope["workforce_share"]
+    return scope
 
 
 def product(design: ProbeDesign, model: str, prompt_format: PromptFormat) -> Iterator[Placed]:
@@ -113,7 +115,7 @@ def cell_key(
     facts = _model_in_key(fingerprint, study, estimator)
     facts["cell"] = [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context]
     facts["prompt"] = first_named(as_record(prompt))
-    facts["expressions"] = [[e.group, e.text] for e in target_words]
+    facts["expressions"] = pairs_of(target_words)
     return key_of(facts)
 
 

@@ -99,19 +99,33 @@ class CellWork(ScoreWork[int]):
     def named(self, key: str) -> str:
         """The template and the job of a request."""
         for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
-            if any(
-                self.sample_batches.request(request, number).key == key
-                for number in range(self.sample_batches.most)
-            ):
-                return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
+            for number in range(self.sample_batches.most):
+                if self.sample_batches.request(request, number).key == key:
+                    return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
         return ""
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Of each open cell's next batch, with what all batches up to the cap would take."""
         plan = super().plan(pending, session)
-        return (
-            plan if not pending.requests or self.estimator.samples is None else self._with_all_batches(plan)
-        )
+        if not pending.requests or self.estimator.samples is None:
+            return plan
+        (least, most), sample_batches = self._open.outlook(), self.sample_batches
+        more = most / least
+        of_most: dict[str, Any] = {}
+        if plan.calls is not None:
+            # Requests are cut at multiples of their number of texts: a later batch may need one more.
+            calls = []
+            for number in range(sample_batches.most):
+                asked = sample_batches.request(self.cells.requests[0], number)
+                calls.append(self.model.plan_scores([asked]).calls)
+            more *= max(calls) / calls[0]
+            of_most["calls_most"] = round(plan.calls * more)
+        if plan.seconds is not None:
+            of_most["seconds_most"] = plan.seconds * more
+        if plan.cost is not None:
+            of_most["cost_most"] = plan.cost * more
+        tokens = round(plan.prompt_tokens * more)
+        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def shows(self, session: Session[Any]) -> str:
         """Say which difference between groups of jobs the plan could show."""
@@ -120,32 +134,6 @@ class CellWork(ScoreWork[int]):
             of_demo=self.model.identity.spec == "demo-base",
             n_models=len(session.models),
         )
-
-    def _with_all_batches(self, plan: ModelPlan) -> ModelPlan:
-        """The plan with what all batches up to the cap would take."""
-        (least, most), sample_batches = self._open.outlook(), self.sample_batches
-        more = most / least
-        calls_most = seconds_most = cost_most = None
-        if plan.calls is not None:
-            # Requests are cut at multiples of their number of texts: a later batch may need one more.
-            cell = self.cells.requests[0]
-            calls = [
-                self.model.plan_scores([sample_batches.request(cell, n)]).calls
-                for n in range(sample_batches.most)
-            ]
-            more *= max(calls) / calls[0]
-            calls_most = round(plan.calls * more)
-        if plan.seconds is not None:
-            seconds_most = plan.seconds * more
-        if plan.cost is not None:
-            cost_most = plan.cost * more
-        of_most: dict[str, Any] = {
-            "calls_most": calls_most,
-            "seconds_most": seconds_most,
-            "cost_most": cost_most,
-        }
-        tokens = round(plan.prompt_tokens * more)
-        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
         """The planned batches, and the batches that follow from their answers."""
@@ -178,19 +166,20 @@ def _choose_formats(
         )
     tunings = {scorer.identity.tuning for scorer in scorers.values()}
     # Chat models are asked as people use them, where no base model is beside them (methods/prompts#formats).
-    order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMATS
-    usable = [prompt_format for prompt_format in order if not (system and prompt_format == "raw")]
+    usable = list(CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMATS)
+    if system:
+        usable.remove("raw")
     usable = usable if study.prompt_format == "auto" else [study.prompt_format]
     takes: dict[str, list[PromptFormat]] = {}
     for label, scorer in scorers.items():
-        formats = [prompt_format for prompt_format in usable if prompt_format in scorer.identity.formats]
+        formats = list(filter(scorer.identity.formats.__contains__, usable))
         if formats and (scorer.identity.takes_system or not system):
             takes[label] = formats
         else:
             session.leave_out(label, _no_format(scorer, study, system=system))
-    common = [*usable]
+    common = usable
     for formats in takes.values():
-        common = [prompt_format for prompt_format in common if prompt_format in formats]
+        common = list(filter(formats.__contains__, common))
     if takes and not common:
         session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
     chosen = {label: common[0] if common else formats[0] for label, formats in takes.items()}
