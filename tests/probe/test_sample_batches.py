@@ -126,7 +126,7 @@ def test_rows_beyond_the_cap_or_after_a_hole_are_not_used() -> None:
     assert (None, [], True) == add_up({1: rows[1]}, SampleBatches(10, 9))
 
 
-# --- the order in which rounds are asked -----------------------------------------------------------------
+# --- the order in which batches are asked ----------------------------------------------------------------
 
 
 class Asked:

@@ -65,7 +65,7 @@ class PairsDesign:
     def requests(self, fingerprint: str, estimator: object, shard: Shard = WHOLE) -> Sequence[ScoreRequest]:
         """Make the request of each pair, or of a shard's, when it is looked at; needs no model."""
         places = shard.places(len(self.pairs))
-        asked = {"row_format": ROW_FORMAT, "scoring": SCORING_VERSION}
+        asked: dict[str, object] = {"row_format": ROW_FORMAT, "scoring": SCORING_VERSION}
         asked |= {"model": fingerprint, "estimator": estimator}
 
         def request(place: int) -> ScoreRequest:

@@ -54,7 +54,8 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         dots = []
         for model in models:
             found = [row_at.get((language, model, name)) for name in names]
-            dots.append(Dots(view.marks[model], [row and point(row, _SHARE) for row in found]))
+            points = [None if row is None else point(row, _SHARE) for row in found]
+            dots.append(Dots(view.marks[model], points))
         title = "" if language == "all" else str(language) or "(none)"
         beside = arrows if any(arrows) else ()
         panels.append(Panel(names, axis, dots, title=title, beside=beside, heading="expected"))

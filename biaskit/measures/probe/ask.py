@@ -14,14 +14,14 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_format
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
-from biaskit.measures.probe.scoring import matched_samples, score_cells
+from biaskit.measures.probe.scoring import CellWork, choose_formats, matched_samples
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, ScoreRequest
 from biaskit.runs.manifest import samples_of, write_manifest
 from biaskit.runs.score_rows import fault as fault
-from biaskit.runs.score_work import as_asked
+from biaskit.runs.score_work import as_asked, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.start import Open
@@ -48,8 +48,15 @@ def open_model(
 
 
 def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
-    """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
-    outcome = score_cells(design, session, partial(_look_at_formats, design, session), resolved)
+    """Score every cell that has no row yet, then ask for the texts that the study wants beside them."""
+    stored: StoredRows[int] = StoredRows(matched_samples, 0)
+
+    def work_of(scorer: ContinuationScorer, prompt_format: PromptFormat) -> CellWork:
+        _look_at_formats(design, session, scorer, prompt_format)
+        return CellWork(design, scorer, prompt_format, stored, session.shard)
+
+    formats_of = partial(choose_formats, design.study, session)
+    outcome = score_models(design, session, resolved, stored, formats_of, work_of)
     if design.study.continuations:
         continue_cells(design, session)
     return outcome

@@ -86,7 +86,7 @@ def _test_of(
             return [], [note]
         rows, arms = pair_rows(pair, answers, margins)
         left_out.update(dict.fromkeys(arms))
-        note = _forms_apart(pair, answers, rows)
+        note = _formats_apart(pair, answers, rows)
         return [*rows, *pair_rows_of_outcomes(pair, outcomes, margins)], [note] if note else []
 
     return test
@@ -102,17 +102,17 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
     return PairNote("gender groups", text)
 
 
-def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
+def _formats_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
     """Return a note if two sides have the same cells in different prompt formats, or no cell in common."""
     compared = {(row["bias_type"], row["debiasing_a"], row["context"]) for row in rows}
-    later, earlier = (_forms_of(side, answers) for side in pair)
+    later, earlier = (_formats_of(side, answers) for side in pair)
     for cell in later.keys() & earlier.keys() - compared:
         if len(later[cell] | earlier[cell]) > 1:
             return PairNote("prompt formats")
     return None if rows else nothing_common(pair)
 
 
-def _forms_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
+def _formats_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
     """Find the prompt formats of a side's cells, by bias type, debiasing prompt and context."""
     formats: dict[tuple[object, ...], set[str]] = {}
     for model in side.models:

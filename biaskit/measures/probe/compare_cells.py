@@ -36,7 +36,7 @@ class Answers:
         debiasing = self.asked.text(f"debiasing prompt {number}") if number else None
         return debiasing, self.asked.text("dialogue") if talks else None
 
-    def has_form_of(self, arm: Arm) -> bool:
+    def has_format_of(self, arm: Arm) -> bool:
         """Whether it has the arm, or the same in another prompt format."""
         return any(arm == own._replace(prompt_format=arm.prompt_format) for own in self.blocks)
 
@@ -118,7 +118,7 @@ def pair_rows(
             scope = scope_of(arm, contrast)
             scope = replace(scope, quantity=quantity, model_a=later.name, model_b=earlier.name)
             rows += _rows_of_arm(arm, members, len(later.models), scope, margins)
-        elif len(having) == len(members) or not all(member.has_form_of(arm) for member in members):
+        elif len(having) == len(members) or not all(member.has_format_of(arm) for member in members):
             left_out.append(f"{arm.bias_type}, debiasing prompt {arm.debiasing_id}, {arm.context}")
     return rows, left_out
 

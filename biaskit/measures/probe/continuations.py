@@ -99,22 +99,27 @@ class _ContinuationWork(CellWork):
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the batches that have no row."""
         due, n, size = pending.requests, len(self._asked), self.sample_batches.size
+        n_stored = (n - len(due)) * size
         plan = self.model.plan_scores(due)
         self.batches, self.n_due = plan.batches, len(due)
-        return ModelPlan(
+        planned = ModelPlan(
             run=session.run,
             label=self.label,
             prompt_format=self.prompt_format,
             n_units=n * size,
-            n_stored=(n - len(due)) * size,
+            n_stored=n_stored,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
-            new_tokens=plan.new_tokens_max,
-            seconds=self.model.estimate_seconds(plan.batches) if due else 0.0,
+            seconds=0.0,
             unit="continuations",
             estimator="sampling",
-            calls=plan.calls if due and self.model.identity.where == "api" else None,
-            cost=plan.cost_max if due else 0.0,
+        )
+        if not due:
+            return planned
+        seconds = self.model.estimate_seconds(plan.batches)
+        calls = plan.calls if self.model.identity.where == "api" else None
+        return replace(
+            planned, new_tokens=plan.new_tokens_max, seconds=seconds, calls=calls, cost=plan.cost_max
         )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:

@@ -84,22 +84,22 @@ def build_prompt(
         return Prompt(template.question, prompt_format)
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
-    instructed = debiasing.text if debiasing else ""
+    debiasing_text = debiasing.text if debiasing else ""
     system = study.system_prompt or ""
-    if study.debiasing_position == "system" and instructed:
-        system, instructed = "\n".join(filter(None, (system, instructed))), ""
+    if study.debiasing_position == "system" and debiasing_text:
+        system, debiasing_text = "\n".join(filter(None, (system, debiasing_text))), ""
     dialogue = design.dialogue if context == "dialogue" else None
     if prompt_format == "chat-prefill":
         between = " " if study.debiasing_place == "in-question" else "\n"
         return Prompt(
-            text=question if dialogue else join(instructed, question, between),
+            text=question if dialogue else join(debiasing_text, question, between),
             prompt_format=prompt_format,
             system=system or None,
-            preamble=join(dialogue.opening_line, instructed, " ") if dialogue else None,
+            preamble=join(dialogue.opening_line, debiasing_text, " ") if dialogue else None,
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
-    text = raw_text(question, opening, instructed, dialogue, study.debiasing_place)
+    text = raw_text(question, opening, debiasing_text, dialogue, study.debiasing_place)
     return Prompt(text=text, prompt_format=prompt_format, system=system or None)
 
 

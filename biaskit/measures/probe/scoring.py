@@ -1,10 +1,9 @@
-"""The prober's recipe: cells → scores → rows on disk → shares → effects → tables."""
+"""One model's cells as questions, their batches and rows, and the prompt format of each model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from biaskit.errors import ModelError, StudyError
@@ -20,33 +19,13 @@ from biaskit.records import PROBE_FORMATS, Failed, PromptFormat, Scored, ScoreRe
 from biaskit.runs.course import Pending
 from biaskit.runs.rows import NoRow
 from biaskit.runs.score_rows import row_of
-from biaskit.runs.score_work import ScoreWork, score_models
-from biaskit.runs.session import Outcome, Session
+from biaskit.runs.score_work import ScoreWork
+from biaskit.runs.session import Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
 
 Json = dict[str, Any]
-Look = Callable[[ContinuationScorer, PromptFormat], None]
 CHAT_FIRST: tuple[PromptFormat, ...] = ("chat-prefill", "raw", "chat-continue")
-
-
-def score_cells(
-    design: ProbeDesign,
-    session: Session[ContinuationScorer],
-    look: Look | None = None,  # is given each model and its form before anything of it is planned
-    resolved: Json | None = None,  # the design's description, where it is at hand
-) -> Outcome:
-    """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
-    stored: StoredRows[int] = StoredRows(matched_samples, 0)
-
-    def work_of(scorer: ContinuationScorer, prompt_format: PromptFormat) -> CellWork:
-        if look is not None:
-            look(scorer, prompt_format)
-        return CellWork(design, scorer, prompt_format, stored, session.shard)
-
-    return score_models(
-        design, session, resolved, stored, partial(_choose_formats, design.study, session), work_of
-    )
 
 
 def matched_samples(row: Mapping[str, Any]) -> int:
@@ -155,7 +134,7 @@ class CellWork(ScoreWork[int]):
         return self.label, self.n_due - self._open.n_left, self.n_due
 
 
-def _choose_formats(
+def choose_formats(
     study: ProbeStudy, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
 ) -> dict[str, PromptFormat]:
     """`auto`: the first format that every model can take; where there is none, each model its own first."""
@@ -197,7 +176,7 @@ def _choose_formats(
 
 
 def _no_format(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:
-    """Why a model can take none of the forms that are left."""
+    """Why a model can take none of the formats that are left."""
     label = scorer.identity.label
     if scorer.identity.where == "api" and not (system and scorer.identity.formats):
         try:

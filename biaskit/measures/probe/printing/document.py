@@ -21,6 +21,7 @@ CONTEXTS: Mapping[str, str] = SAYS["contexts"]
 Blocks = Mapping[str, Row]
 """Heading over columns → the values that choose their rows."""
 Show = Callable[[Row], str | None]
+_Line = tuple[tuple[str, ...], Sequence[Row], bool]  # its words, its rows, whether their coverage is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,8 @@ def _letters(frame: Frame, rows: Sequence[Row]) -> str:
 def _what(rows: Sequence[Row]) -> str:
     estimators, more = distinct(rows, "estimator"), ""
     for estimator, says in SAYS["of_estimator"].items():
-        more += says if estimator in estimators else ""
+        if estimator in estimators:
+            more += says
     return str(SAYS["what"]).format(_most(rows, "n_templates"), more, jobs_in(rows))
 
 
@@ -187,46 +189,46 @@ def by_debiasing(
 
     `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; `apart`: the level has its own column.
     """
-    job_groups, last_of = _job_groups(rows), {level: number for number, level in frame.levels.items()}
-    lines: list[tuple[str, ...]] = []
+    last_of = {level: number for number, level in frame.levels.items()}
 
-    def add(level: str, name: str, of_line: Sequence[Row], *, average: bool = False) -> None:
-        cells = _in_blocks(of_line, blocks, job_groups, frame, coverage=not average)
-        lead = (level, name) if apart else (f"{level} {name}".strip(),)
-        lines.append((*lead, *cells))
+    def lead(level: str, name: str) -> tuple[str, ...]:
+        return (level, name) if apart else (f"{level} {name}".strip(),)
 
-    add("", "None", where(rows, debiasing_id=NO_DEBIASING))
+    lines: list[_Line] = [(lead("", "None"), where(rows, debiasing_id=NO_DEBIASING), True)]
     for number, level in frame.levels.items():
-        add(level, str(number), where(rows, debiasing_id=number))
+        lines.append((lead(level, str(number)), where(rows, debiasing_id=number), True))
         if level and last_of[level] == number:
-            add(level, "average", where(levels, level=level), average=True)
+            lines.append((lead(level, "average"), where(levels, level=level), False))
     heads = ("Abstraction", "ID") if apart else ("Debiasing prompt",)
-    return TitledTable(
-        title=title,
-        header=_header(heads, list(blocks), job_groups, frame),
-        rows=tuple(lines),
-        note=_letters(frame, rows) + SAYS["coverage"],
-        n_text=len(heads),
-    )
+    return _of_lines(frame, rows, title, heads, blocks, lines)
 
 
 def by_debiasing_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
     """Make Mattern's Tables 7-8: every model below each debiasing prompt, without averages of levels."""
-    job_groups = _job_groups(rows)
-    lines = []
-    for number in (NO_DEBIASING, *frame.levels):
-        for model in distinct(rows, "model"):
-            of_line = where(rows, model=model, debiasing_id=number)
-            cells = _in_blocks(of_line, blocks, job_groups, frame)
-            name = "None" if number == NO_DEBIASING else str(number)
-            lines.append((name, _named(model, of_line, rows), *cells))
-    return TitledTable(
-        title=title,
-        header=_header(("ID", "Model"), list(blocks), job_groups, frame),
-        rows=tuple(lines),
-        note=_letters(frame, rows) + SAYS["coverage"],
-        n_text=2,
-    )
+    lines: list[_Line] = []
+    for number, model in product((NO_DEBIASING, *frame.levels), distinct(rows, "model")):
+        of_line = where(rows, model=model, debiasing_id=number)
+        name = "None" if number == NO_DEBIASING else str(number)
+        lines.append(((name, _named(model, of_line, rows)), of_line, True))
+    return _of_lines(frame, rows, title, ("ID", "Model"), blocks, lines)
+
+
+def _of_lines(
+    frame: Frame,
+    rows: Sequence[Row],
+    title: str,
+    heads: tuple[str, ...],
+    blocks: Blocks,
+    lines: Sequence[_Line],
+) -> TitledTable:
+    job_groups, shown = _job_groups(rows), []
+    for words_of_line, of_line, coverage in lines:
+        cells = list(words_of_line)
+        for chosen in blocks.values():
+            cells += _shares(where(of_line, **chosen), job_groups, frame, coverage=coverage)
+        shown.append(tuple(cells))
+    header, note = _header(heads, list(blocks), job_groups, frame), _letters(frame, rows) + SAYS["coverage"]
+    return TitledTable(title, header, tuple(shown), note, len(heads))
 
 
 def _header(
@@ -249,15 +251,6 @@ def _cells(
         of_group = [first(rows, job_group=job_group, gender=gender) for gender in frame.groups]
         cells += [(show(row) if row is not None else None) or "–" for row in of_group]
         cells.append(_coverage(of_group) if coverage else "")
-    return cells
-
-
-def _in_blocks(
-    rows: Sequence[Row], blocks: Blocks, job_groups: Sequence[str], frame: Frame, *, coverage: bool = True
-) -> list[str]:
-    cells: list[str] = []
-    for chosen in blocks.values():
-        cells += _shares(where(rows, **chosen), job_groups, frame, coverage=coverage)
     return cells
 
 
