@@ -14,7 +14,7 @@ from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.measures.probe.contrasts import columns_of, in_each_group, scope_of
-from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
+from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, gaps_between_groups, within_jobs
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
@@ -51,27 +51,31 @@ class Answers:
 
 
 def answers_of(
-    rows: Sequence[Mapping[str, Any]], groups: Sequence[str], where: str, asked: PromptTexts
+    rows: Sequence[Mapping[str, Any]],
+    groups: Sequence[str],
+    where: str,  # the file, for a message
+    asked: PromptTexts,
+    *,
+    gaps: bool = False,
 ) -> dict[str, Answers]:
     """Read the models of one run from its rows of probe_prompts.csv, in order of appearance.
 
-    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there.
+    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there, unless
+    there may be `gaps`.
     """
     wanted = [*columns_of(groups, "mass"), *columns_of(groups, "share"), "coverage"]
     ends = [*columns_of(groups, "share_low"), *columns_of(groups, "share_high")]
     for name in wanted if rows else ():
         if name not in rows[0]:
             raise TableError(f"{where}: no column {name!r}; the run has other gender groups.")
-    arms, jobs, templates, estimators = [], [], [], []
+    labels: list[Label] = []
     group_of: dict[str, str] = {}
     for row in rows:
-        arms.append(Arm(*map(row.__getitem__, Arm._fields)))
-        jobs.append(row["job"])
-        templates.append(row["template_id"])
-        estimators.append(row["estimator"] or None)
+        arm = Arm(*map(row.__getitem__, Arm._fields))
+        labels.append((arm, row["job"], row["template_id"], row["estimator"] or None))
         group_of[row["job"]] = row["job_group"]
     try:
-        blocks = cross(arms, jobs, templates, estimators, _numbers(rows, wanted), _numbers(rows, ends))
+        blocks = cross(labels, _numbers(rows, wanted), _numbers(rows, ends), gaps=gaps)
     except ValueError as error:
         raise TableError(f"{where}: {error}. `biaskit analyze` rebuilds the tables.") from error
     answers: dict[str, Answers] = {}

@@ -23,6 +23,7 @@ from biaskit.stats.arms import (
     Arm,
     CellValues,
     CrossedCells,
+    Label,
     complete_in_all,
     cross,
     empty_note,
@@ -94,17 +95,16 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
     if not cells:
         return {}
     nothing, unknown = (np.nan,) * n_groups, ((np.nan, np.nan),) * n_groups
-    labels, values, ends = [], [], []
+    labels: list[Label] = []
+    values, ends = [], []
     for x in cells:
         labels.append((arm_of(x.cell), x.cell.job, x.cell.template_id, x.estimator))
         coverage = np.nan if x.coverage is None else x.coverage
         values.append((*(x.masses or nothing), *(x.shares or nothing), coverage))
         low, high = zip(*(x.share_ends or unknown), strict=True)
         ends.append((*low, *high))
-    arms, jobs, templates, estimators = zip(*labels, strict=True)
-    numbers, bounds = np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64)
     try:
-        return cross(arms, jobs, templates, estimators, numbers, bounds)
+        return cross(labels, np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64))
     except ValueError as error:
         raise StudyError(f"The prompts are not a full table of jobs by templates. {error}.") from error
 
