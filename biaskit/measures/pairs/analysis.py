@@ -87,18 +87,16 @@ class _Asked:
     """Every pair of every model, with the row that answers it."""
 
     def __init__(self, design: PairsDesign, models: Mapping[str, Mapping[str, Any]]) -> None:
-        self.design, self.models = design, models
+        self.design = design
         self.n_unused = 0  # rows that were not needed
         self._rows: dict[str, StoredRow] = {}
         self._keys: dict[str, list[str]] = {}  # model → the key of each pair; two labels may share a model
-        self._pair_of: dict[str, SentencePair] = {}
         self._requests: dict[str, ScoreRequest] = {}
         for label, entry in models.items():
             self._keys[label] = []
-            requests = design.requests(entry["fingerprint"], entry["estimator"])
-            for pair, request in zip(design.pairs, requests, strict=True):
+            for request in design.requests(entry["fingerprint"], entry["estimator"]):
                 self._keys[label].append(request.key)
-                self._pair_of[request.key], self._requests[request.key] = pair, request
+                self._requests[request.key] = request
 
     def read(self, run: Path, reading: Reading, answerers: Answerers) -> None:
         """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
@@ -121,9 +119,9 @@ class _Asked:
         for label, keys in self._keys.items():
             answered = next(filter(None, map(self._rows.get, keys)), None)
             estimator = answered["estimator"] if answered else None
-            for key in keys:
+            for pair, key in zip(self.design.pairs, keys, strict=True):
                 said = self._rows[key]["target_words"] if key in self._rows else None
-                made.append(score_of(self._pair_of[key], said) | {"model": label, "estimator": estimator})
+                made.append(score_of(pair, said) | {"model": label, "estimator": estimator})
         return made
 
     def digest(self) -> str:
@@ -148,19 +146,11 @@ def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[lis
             scope |= {"language": language, "stereotype": stereotype}
             groups.append(_averages(known, shares, gap, len(rows)) | scope)
             if gap is not None and stereotype == ALL:
-                contrast = Scope(
-                    "pairs",
-                    OF_ALL if language == ALL else OF_LANGUAGES,
-                    model,
-                    model,
-                    gender="female",
-                    group_a=language,
-                    group_b=language,
-                    unit="pair",
-                )
-                tests.append(
-                    one_row("crossed", gap.test, scope=contrast, n=gap.n_pairs, margins=margins, note=None)
-                )
+                contrast = OF_ALL if language == ALL else OF_LANGUAGES
+                sides = {"group_a": language, "group_b": language}
+                own = Scope("pairs", contrast, model, model, gender="female", unit="pair", **sides)
+                test = one_row("crossed", gap.test, scope=own, n=gap.n_pairs, margins=margins, note=None)
+                tests.append(test)
     return groups, tests
 
 

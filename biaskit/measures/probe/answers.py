@@ -16,15 +16,7 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import PromptCell
 from biaskit.report.next_tokens import EVERY_GROUP
-from biaskit.stats.arms import (
-    Arm,
-    CrossedCells,
-    Label,
-    complete_in_all,
-    cross,
-    frame_places,
-    rows_of_groups,
-)
+from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, frame_places, rows_of_groups
 from biaskit.stats.contrasts import Row, within_jobs
 from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson

@@ -73,7 +73,7 @@ def _look_at_formats(
     entry = session.manifest["models"].get(label, {})
     several, lent = len(scorer.identity.formats) > 1, getattr(scorer, "lent", None)
     chosen = design.study.prompt_format != "auto" or design.study.system_prompt
-    if prompt_format == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
+    if lent is None or not several or chosen or entry.get("notes") is not None:
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_format(design, tried)

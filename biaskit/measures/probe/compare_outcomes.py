@@ -17,10 +17,7 @@ from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_O
 
 
 def outcomes_of(
-    rows: Sequence[Mapping[str, Any]],
-    models: Mapping[str, Mapping[str, Any]],
-    where: str,
-    asked: PromptTexts,
+    rows: Sequence[Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]], where: str, asked: PromptTexts
 ) -> dict[str, Answers]:
     """Read the models of one run from its rows of probe_prompts.csv, with outcomes in place of genders.
 

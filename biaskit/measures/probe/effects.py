@@ -10,13 +10,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.errors import StudyError
-from biaskit.measures.probe.contrasts import (
-    StudyCells,
-    arm_of,
-    arms_of_levels,
-    columns_of,
-    contrast_rows,
-)
+from biaskit.measures.probe.contrasts import StudyCells, arm_of, arms_of_levels, columns_of, contrast_rows
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,

@@ -11,7 +11,6 @@ from biaskit.measures.probe.design import ProbeDesign, pairs_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
     NO_DEBIASING,
-    Context,
     DebiasingPrompt,
     Item,
     Prompt,
@@ -65,42 +64,33 @@ def cells(
     design: ProbeDesign, model: str, prompt_format: PromptFormat
 ) -> Iterator[tuple[PromptCell, Prompt, tuple[TargetWord, ...]]]:
     """Yield every cell of one model in study order, with its prompt and target words."""
-    for cell, template, debiasing, item in product(design, model, prompt_format):
-        prompt = build_prompt(design, template, item, debiasing, cell.context, prompt_format)
-        yield cell, prompt, design.target_words[(template.bias_type, template.id)]
+    for placed in product(design, model, prompt_format):
+        cell = placed[0]
+        yield cell, build_prompt(design, placed), design.target_words[cell.bias_type, cell.template_id]
 
 
-def build_prompt(
-    design: ProbeDesign,
-    template: Template,
-    item: Item,
-    debiasing: DebiasingPrompt | None,
-    context: Context,
-    prompt_format: PromptFormat,
-) -> Prompt:
+def build_prompt(design: ProbeDesign, placed: Placed) -> Prompt:
     """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-formats)."""
-    study = design.study
-    if prompt_format == "sentence":
-        return Prompt(template.question, prompt_format)
+    (cell, template, debiasing, item), study = placed, design.study
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
     debiasing_text = debiasing.text if debiasing else ""
     system = study.system_prompt or ""
     if study.debiasing_position == "system" and debiasing_text:
         system, debiasing_text = "\n".join(filter(None, (system, debiasing_text))), ""
-    dialogue = design.dialogue if context == "dialogue" else None
-    if prompt_format == "chat-prefill":
+    dialogue = design.dialogue if cell.context == "dialogue" else None
+    if cell.prompt_format == "chat-prefill":
         between = " " if study.debiasing_place == "in-question" else "\n"
         return Prompt(
             text=question if dialogue else join(debiasing_text, question, between),
-            prompt_format=prompt_format,
+            prompt_format=cell.prompt_format,
             system=system or None,
             preamble=join(dialogue.opening_line, debiasing_text, " ") if dialogue else None,
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
     text = raw_text(question, opening, debiasing_text, dialogue, study.debiasing_place)
-    return Prompt(text=text, prompt_format=prompt_format, system=system or None)
+    return Prompt(text=text, prompt_format=cell.prompt_format, system=system or None)
 
 
 def cell_key(

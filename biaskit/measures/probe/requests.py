@@ -36,16 +36,13 @@ class PlannedCells:
         self.model_key = model_key(fingerprint, design.study, estimator)
         self._fingerprint, self._estimator = fingerprint, estimator
         self._own = shard.places(design.n_prompts)
-        self.cells: Computed[PromptCell] = Computed(len(self._own), lambda place: self._at(place)[0])
-        self.prompts: Computed[Prompt] = Computed(len(self._own), self._prompt)
-        self.requests: Computed[ScoreRequest] = Computed(len(self._own), self._request)
+        n = len(self._own)
+        self.cells: Computed[PromptCell] = Computed(n, lambda place: self._at(place)[0])
+        self.prompts: Computed[Prompt] = Computed(n, lambda place: build_prompt(design, self._at(place)))
+        self.requests: Computed[ScoreRequest] = Computed(n, self._request)
 
     def _at(self, place: int) -> Placed:
         return cell_at(self._design, self._own[place], self._label, self._format)
-
-    def _prompt(self, place: int) -> Prompt:
-        cell, template, debiasing, item = self._at(place)
-        return build_prompt(self._design, template, item, debiasing, cell.context, self._format)
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]
