@@ -83,9 +83,9 @@ def gap_rows(
 
     probe_gap = female_share − male_share of a job (debiasing prompt 0, plain); represented_gap = share of
     women − share of men in its texts; workforce_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
-    SRB(women),
-    without gendered words: positive where the words of each gender are nearer to texts requested about it.
-    The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do not meet.
+    SRB(women), without gendered words: positive where the words of each gender are nearer to texts requested
+    about it. The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do
+    not meet.
     """
     jobs, texts = both.plain("probe_jobs"), both.texts()
     if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():

@@ -243,7 +243,7 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
 
 
 def format_notes(
-    label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool = True
+    label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool
 ) -> Iterator[str]:
     """Say how low a model's coverage is, and which format has more; `low`: bias type → weak coverage."""
     spec, prompt_format, reach = entry["spec"], entry["prompt_format"], entry.get("reach", {})

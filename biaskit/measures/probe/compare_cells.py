@@ -24,7 +24,6 @@ from biaskit.tables.reasons import ESTIMATORS_DIFFER
 class Answers:
     """One model's cells by arm, and the texts that asked for them."""
 
-    model: str
     groups: tuple[str, ...]  # gender groups
     blocks: dict[Arm, CrossedCells]  # by arm, without the model
     group_of: Mapping[str, str]  # job → job group
@@ -80,7 +79,7 @@ def answers_of(
         raise TableError(f"{where}: {error}. `biaskit analyze` rebuilds the tables.") from error
     answers: dict[str, Answers] = {}
     for arm, block in blocks.items():
-        new = Answers(arm.model, tuple(groups), {}, group_of, asked)
+        new = Answers(tuple(groups), {}, group_of, asked)
         answers.setdefault(arm.model, new).blocks[arm._replace(model="")] = block
     return answers
 
@@ -101,12 +100,9 @@ def pair_rows(
 ) -> tuple[list[Row], list[str]]:
     """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
 
-    Of shares also the gap between two groups of jobs: rows welch and crossed.
-
-    An arm is a bias type, debiasing prompt, context and prompt format; it needs all models of both sides.
+    Of shares also the gap between two groups of jobs: rows welch and crossed. An arm is a bias type, debiasing prompt, context and prompt format; it needs all models of both sides.
     Compared are the jobs that all have, on templates with the same text that are complete in all; a side's
-    share in a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that
-    name.
+    share in a cell is the mean over its models.
     """
     later, earlier = pair
     members = members_of(pair, answers)
