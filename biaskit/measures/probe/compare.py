@@ -57,7 +57,7 @@ def between_models(
     where: str,
     asked: PromptTexts,
 ) -> tuple[list[Row], list[str]]:
-    """Test every pair of models of one run, later named − earlier; two prompt formats have no row but a note."""
+    """Test every pair of models of one run, later named − earlier; two formats have no row but a note."""
     answers = answers_of(cells, groups, where, asked)
     formats, absent = {}, []
     for model in models:

@@ -100,9 +100,10 @@ def pair_rows(
 ) -> tuple[list[Row], list[str]]:
     """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
 
-    Of shares also the gap between two groups of jobs: rows welch and crossed. An arm is a bias type, debiasing prompt, context and prompt format; it needs all models of both sides.
-    Compared are the jobs that all have, on templates with the same text that are complete in all; a side's
-    share in a cell is the mean over its models.
+    Of shares also the gap between two groups of jobs: rows welch and crossed. An arm is a bias type,
+    debiasing prompt, context and prompt format; it needs all models of both sides. Compared are the jobs that
+    all have, on templates with the same text that are complete in all; a side's share in a cell is the mean
+    over its models.
     """
     later, earlier = pair
     members = members_of(pair, answers)
