@@ -83,20 +83,15 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
     return Panel(models, axis, (), bars, title, beside, "cov.", pitch=0.34)
 
 
-_SOURCES = (
-    ("var_job", "jobs", "#b8a37a"),
-    ("var_template", "templates", "#7c9cb5"),
-    ("var_residual", "residual", "#e0e0e0"),
-)
+_SOURCES: Mapping[str, Sequence[str]] = words("probe")["variance"]
+"""Column of a part of the variance → its name and colour."""
 
 
 def variance(view: View) -> Iterator[Figure]:
     """Draw the parts of a share's variance: between jobs, between templates, and the rest."""
     gender = view.part.contrast[0]
-    rows = where(view.plain("probe_variance"), gender=gender)
-    yield from view.charts(
-        rows, "variance", f"Where the share of {people(gender)} varies", _variance, size=10
-    )
+    rows, title = view.plain("probe_variance"), f"Where the share of {people(gender)} varies"
+    yield from view.charts(where(rows, gender=gender), "variance", title, _variance, size=10)
 
 
 def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
@@ -115,12 +110,12 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         deviations = []
         for model, group in lines:
             row = first(rows, bias_type=bias_type, model=model, job_group=group)
-            parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
+            parts = [number(row[name] if row else None) for name in _SOURCES]
             total = sum(parts)
             if total > 0:
                 deviations.append(f"{total**0.5:.2f}".removeprefix("0"))
-                looks = zip(parts, _SOURCES, HATCHES, strict=False)
-                bars.append(Bar([(part / total, colour, hatch) for part, (*_, colour), hatch in looks]))
+                looks = zip(parts, _SOURCES.values(), HATCHES, strict=False)
+                bars.append(Bar([(part / total, colour, hatch) for part, (_, colour), hatch in looks]))
             else:
                 deviations.append("0" if total == 0 else "–")
                 bars.append(None)
@@ -129,5 +124,7 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     measured = view.plain("probe_groups")
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
     caption = CAPTIONS["variance"].format(_n_jobs(measured), templates)
-    legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
+    legend = []
+    for (name, colour), hatch in zip(_SOURCES.values(), HATCHES, strict=False):
+        legend.append(Entry(name, patch=(colour, hatch)))
     return Plot([Band(panels)], caption, legend)
