@@ -217,6 +217,16 @@ def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
     assert any("1 of 24 pairs have no share" in warning for warning in again.warnings)
 
 
+def test_a_list_with_directions_is_not_said_to_have_none_where_nobody_answered(tmp_path: Path) -> None:
+    pairs = rows()
+    found = bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
+    (found.path / "pairs.jsonl").write_text("", "ascii")
+    analyse(found.path, **QUIET)
+    warnings = bk.load(found.path).warnings
+    assert any("24 of 24 pairs have no share" in warning for warning in warnings)
+    assert not any("no pair has a direction" in warning for warning in warnings)
+
+
 def test_two_models_are_compared_where_one_lacks_an_answer(tmp_path: Path) -> None:
     pairs = rows()
     models = [script(tmp_path, pairs, "a"), script(tmp_path, pairs, "b", odds=lambda row, step: 0.5)]

@@ -31,7 +31,7 @@ from biaskit.stats.contrasts import Row, Scope, adjust, one_row
 from biaskit.stats.crossed import share_interval
 from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import column, defined, distinct, where
+from biaskit.tables.query import column, defined, distinct, named, where
 from biaskit.tables.schema import SCHEMAS, Column
 from biaskit.tables.sets import TableSet
 
@@ -228,12 +228,12 @@ def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n
 def _notes(scores: Sequence[StoredRow], groups: Sequence[StoredRow]) -> Iterator[str]:
     """Yield the warnings that belong beside the tables of pairs."""
     notes = words("pairs")["notes"]
+    if not named(scores, "direction"):
+        yield notes["no_direction"]
     for row in where(groups, language=ALL, stereotype=ALL):
         model, n = row["model"], len(where(scores, model=row["model"]))
         if row["n_pairs"] < n:
             yield notes["no_share"].format(model, n - row["n_pairs"], n)
-        if not row["n_directed"]:
-            yield notes["no_direction"]
         if ONE_SIDE in (row["reason"] or ""):
             yield f"{model}: {ONE_SIDE}"
         if row["n_per_token_differs"]:
