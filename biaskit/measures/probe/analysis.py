@@ -26,11 +26,12 @@ from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.measures.probe.study import ProbeStudy
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
 from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import read_manifest, samples_of
+from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.score_rows import describe_analysis
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
@@ -53,7 +54,7 @@ def tables(
 ) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     manifest, made = read_manifest(run), TableSet(run)
-    design = read(manifest["resolved"], overrides)
+    design = read(manifest.resolved, overrides)
     study, rule = design.study, Rule(design.contrast[:1], design.study.strict)
     reading, answerers = Reading(), Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
@@ -89,14 +90,14 @@ def tables(
         design,
         manifest,
         answerers,
-        [*_notes(stored, rows_by_table["probe_groups"], study, manifest["models"])],
+        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models)],
         keys=CHOICES,
         methods=METHODS_VERSION,
         rows_digest=stored.digest,
         n_prompts=len(cells),
         n_unused=n_unused,
     )
-    models = list(manifest["models"])
+    models = list(manifest.models)
     if len(models) > 1:
         rows, notes = between_models(
             made.rows("probe_prompts"),
@@ -126,13 +127,13 @@ class _StoredCells:
 
 
 def _read_cells(
-    run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
+    run: Path, manifest: Manifest, design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
     """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the probe command.")
-    asked, stored = CellsOfRun(manifest, design), _StoredCells(AnswersOfRun(design))
+    asked, stored = CellsOfRun(manifest.models, design), _StoredCells(AnswersOfRun(design))
     cells = asked.cells
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
@@ -161,8 +162,8 @@ def _read_cells(
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     batches_of = {
-        label: SampleBatches.up_to(samples_of(entry), study.max_samples_per_prompt)
-        for label, entry in manifest["models"].items()
+        label: SampleBatches.up_to(entry.samples, study.max_samples_per_prompt)
+        for label, entry in manifest.models.items()
     }
     for i, rows_of_cell in drawn.items():
         all_batches, used, goes_on = add_up(rows_of_cell, batches_of[cells[i].model])
@@ -189,7 +190,7 @@ def _digest(row: Row) -> bytes:
 
 
 def _notes(
-    stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
+    stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, ModelEntry]
 ) -> Iterator[str]:
     """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
     missing = below = hiding = 0
@@ -231,7 +232,7 @@ def _notes(
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
 
 
-def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _low_coverage(groups: Sequence[Row], models: Mapping[str, ModelEntry]) -> Iterator[str]:
     """Say which models' shares are weak evidence, and what other prompt formats would give."""
     low: dict[str, dict[str, float]] = {label: {} for label in models}
     main = in_main_context(where(groups, debiasing_id=0))
@@ -242,11 +243,9 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
         yield from format_notes(label, entry, low[label], alone=len(models) == 1)
 
 
-def format_notes(
-    label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool
-) -> Iterator[str]:
+def format_notes(label: str, entry: ModelEntry, low: Mapping[str, float], *, alone: bool) -> Iterator[str]:
     """Say how low a model's coverage is, and which format has more; `low`: bias type → weak coverage."""
-    spec, prompt_format, reach = entry["spec"], entry["prompt_format"], entry.get("reach", {})
+    spec, prompt_format, reach = entry.spec, entry.prompt_format, entry.reach
     if low and not spec.startswith("scripted:"):
         held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
         hint = NOTES["try_formats"].format(shlex.quote(spec))

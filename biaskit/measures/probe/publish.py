@@ -64,7 +64,7 @@ def answered_cells(run: StoredRun) -> Iterator[tuple[PromptCell, dict[str, Any]]
     Models have their names of the collection. A row that two labels of one model share comes twice, a drawn
     cell once for each batch; rows of other questions are passed over, as in the analysis.
     """
-    asked = CellsOfRun(run.manifest, read(run.manifest["resolved"]))
+    asked = CellsOfRun(run.manifest.models, read(run.manifest.resolved))
     for row in run.rows():
         for place in asked.places_of(row):
             yield asked.cells[place], row

@@ -11,6 +11,7 @@ from typing import Any
 from biaskit.common.sequences import Computed
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
+from biaskit.models.entry import ModelEntry
 from biaskit.records import Prompt, PromptCell, PromptFormat, ScoreRequest
 from biaskit.runs.drift import Answerers
 from biaskit.runs.score_rows import fault_of
@@ -63,13 +64,13 @@ class PlannedCells:
 class CellsOfRun:
     """Every cell of every model of a run, and which of them a row answers."""
 
-    def __init__(self, manifest: Mapping[str, Any], design: ProbeDesign) -> None:
+    def __init__(self, models: Mapping[str, ModelEntry], design: ProbeDesign) -> None:
         self.cells: list[PromptCell] = []
         self._design = design
         self._places: dict[tuple[object, ...], list[int]] = {}
-        for label, entry in manifest["models"].items():
-            shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
-            for cell, *_ in product(design, label, entry["prompt_format"]):
+        for label, entry in models.items():
+            shared = model_key(entry.fingerprint, design.study, entry.estimator_key)
+            for cell, *_ in product(design, label, entry.prompt_format):
                 self._places.setdefault((shared, *_of_cell(cell)), []).append(len(self.cells))
                 self.cells.append(cell)
 
