@@ -108,7 +108,8 @@ def test_a_start_without_them_keeps_what_is_stored(model: str, tmp_path: Path) -
 
 
 def test_how_long_they_may_be_is_a_key_of_the_study(model: str, tmp_path: Path) -> None:
-    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run", settings={"continuation_tokens": 90})
+    keys = {"continuation_tokens": 90}
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run", settings=keys)
     assert "continuations=90 tokens" in run.analysis()["signature"]
 
 
