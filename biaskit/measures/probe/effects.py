@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from biaskit.stats.arms import (
     rows_of_groups,
 )
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.crossed import (
     difference_interval,
     se_over_templates,
@@ -37,6 +38,7 @@ from biaskit.stats.crossed import (
 from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
 from biaskit.stats.verdict import Rule
+from biaskit.tables.query import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class _Entered:
     """Where it counts samples: shares [groups, I, K], matched samples [I, K], weights [I, K] of templates."""
 
 
-def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Row]]:
+def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any]]:
     """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent.
 
     `cells`: all, in study order, which decides the order of the rows and no number.
@@ -64,7 +66,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Row
         study.group_of[job], study.workforce_of[job] = x.cell.job_group, x.cell.workforce_share
         if x.estimator in (BOUNDED, "sampling"):
             cell_at[arm_of(x.cell), job, x.cell.template_id] = x
-    rows_by_table: dict[str, list[Row]] = {"probe_prompts": list(_cell_rows(cells, study))}
+    rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, study))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
     for arm, by_template in _blocks(cells, len(groups)).items():
@@ -74,7 +76,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Row
         rows_of = rows_of_groups(block.jobs, study.group_of)
         rows_by_table["probe_jobs"] += _job_rows(block, inside, study)
         for job_group, rows in rows_of.items():
-            scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
+            scope = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
             rows_by_table["probe_groups"] += _group_rows(scope, block, inside, rows, study)
             rows_by_table["probe_variance"] += _variance_rows(scope, inside, rows, groups)
         rows_by_table["probe_templates"] += _template_rows(by_template, rows_of, groups)
@@ -139,7 +141,7 @@ def _cell_rows(cells: Sequence[CellShares], study: StudyCells) -> Iterator[Row]:
     masses, shares = columns_of(study.groups, "mass"), columns_of(study.groups, "share")
     nothing, unknown = (None,) * len(masses), (None, None)
     for x in cells:
-        row: Row = arm_of(x.cell)._asdict()
+        row = arm_of(x.cell)._asdict()
         row |= {"template_id": x.cell.template_id, "job": x.cell.job, "job_group": x.cell.job_group}
         row["estimator"] = x.estimator
         row |= zip(masses, x.masses or nothing, strict=True)
@@ -161,7 +163,7 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
     for job in filter(place.__contains__, study.group_of):
-        row: Row = {**block.arm._asdict(), "estimator": block.estimator, "job": job}
+        row = {**block.arm._asdict(), "estimator": block.estimator, "job": job}
         row |= {"job_group": study.group_of[job], "workforce_share": study.workforce_of[job]}
         for name, numbers in columns.items():
             row[name] = _or_none(numbers[place[job]])
@@ -261,7 +263,7 @@ def _group_rows(
         if inside.samples is not None:
             drawn, matched, weights = inside.samples
             se, few = se_of_mean(drawn[k, rows], matched[rows], weights[rows])
-        row: Row = {**scope, "gender": gender, "share": _mean(values), "pooled_share": pooled}
+        row = {**scope, "gender": gender, "share": _mean(values), "pooled_share": pooled}
         row["se_templates"] = None if np.isnan(values).any() else se_over_templates(values)
         row |= {"ci_low": low, "ci_high": high, "share_low": None, "share_high": None}
         if cells.ends is not None and (cells.tested == "ends" or empty):
@@ -290,9 +292,9 @@ def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequen
     for k, gender in enumerate(groups):
         values = inside.shares[k, rows].point
         components = variance_components(values[:0] if np.isnan(values).any() else values)
-        row: Row = {**scope, "gender": gender, "var_job": components.job, "var_template": components.template}
+        row = {**scope, "gender": gender, "var_job": components.job, "var_template": components.template}
         row["var_residual"] = components.residual
-        yield row | {"reason": joined([inside.note, components.reason])}
+        yield {**row, "reason": joined([inside.note, components.reason])}
 
 
 def _template_rows(
@@ -305,7 +307,7 @@ def _template_rows(
         reason = f"no share in {missing} of {len(block.jobs)} jobs" if missing else None
         for job_group, rows in rows_of.items():
             for k, gender in enumerate(groups):
-                row: Row = {**block.arm._asdict(), "template_id": template, "job_group": job_group}
+                row = {**block.arm._asdict(), "template_id": template, "job_group": job_group}
                 row |= {"gender": gender, "share": None, "coverage": None}
                 if complete[j]:
                     row["share"] = float(block.shares[k, rows, j].mean())
@@ -321,7 +323,7 @@ def _template_rows(
 def _level_rows(study: StudyCells) -> Iterator[Row]:
     """Average a level's share: the plain mean over those of its debiasing prompts that were run."""
     for arm, run in arms_of_levels(study):
-        scope: Row = arm._asdict()
+        scope = arm._asdict()
         del scope["debiasing_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)
