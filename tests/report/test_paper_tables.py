@@ -373,7 +373,7 @@ def test_debiasing_prompts_make_a_table_for_each_model_as_in_tables_9_to_18() ->
     compiled(made)
 
 
-def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_and_8() -> None:
+def test_mattern_has_levels_averages_and_contexts_and_every_model_in_tables_7_and_8() -> None:
     rows = [
         row
         for model in ("ash", "elm")
