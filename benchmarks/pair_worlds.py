@@ -111,7 +111,7 @@ def analysed(pairs: list[SentencePair], ratios: np.ndarray) -> dict[str, list[di
     scores = []
     for pair, (women, men) in zip(pairs, log_odds.tolist(), strict=True):
         said = [{"group": "female", "log_prob": women}, {"group": "male", "log_prob": men}]
-        scores.append({"model": "m", "estimator": "exact", **score_of(pair, said)})
+        scores.append(score_of(pair, said) | {"model": "m", "estimator": "exact"})
     groups, tests = group_rows(scores, {"share": 0.05})
     return {"pair_scores": scores, "pair_groups": groups, "tests": adjust(tests)}
 

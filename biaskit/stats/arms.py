@@ -65,8 +65,9 @@ class CellValues:
         return self.ends or (self.point, self.point)
 
 
-def mean_of(arms: Sequence[CellValues]) -> CellValues:
-    """Average several arms cell by cell: points, lower ends and upper ends each for themselves."""
+def mean_of(blocks: Sequence[CrossedCells], templates: Sequence[int]) -> CellValues:
+    """Average the shares of arms cell by cell: points, lower ends and upper ends each for themselves."""
+    arms = [block.shares_at(templates) for block in blocks]
     if len(arms) == 1:
         return arms[0]
     point = np.mean([arm.point for arm in arms], axis=0)
@@ -180,52 +181,59 @@ class CrossedCells:
         return replace(self._with(cut, jobs=tuple(names), templates=tuple(ids)), empty=cut(self.empty))
 
 
+Label = tuple[Arm, str, int, str | None]
+"""Of a cell: arm, job, template and estimator."""
+
+
 def cross(
-    arms: Sequence[Arm],
-    jobs: Sequence[str],
-    templates: Sequence[int],
-    estimators: Sequence[str | None],
-    values: FloatArray,
-    ends: FloatArray | None = None,
+    labels: Sequence[Label], values: FloatArray, ends: FloatArray | None = None, *, gaps: bool = False
 ) -> dict[Arm, CrossedCells]:
     """Lay a list of cells out as blocks, in the order in which their arms first appear.
 
     `values` is `[cells, 2 * groups + 1]`: masses, shares, coverage, NaN where a cell has none; `ends`
     `[cells, 2 * groups]`: lower, then upper ends of the shares where the estimator bounds them. Raises
-    ValueError for cells that are no full product: a pair that is missing, or there twice.
+    ValueError for cells that are no full product: a pair that is missing (unless there may be `gaps`, which
+    are cells without numbers), or there twice.
     """
     members: dict[Arm, list[int]] = {}
-    for i, arm in enumerate(arms):
+    for i, (arm, *_) in enumerate(labels):
         members.setdefault(arm, []).append(i)
     groups = (values.shape[1] - 1) // 2
     if ends is None:
-        ends = np.full((len(arms), 2 * groups), np.nan)
+        ends = np.full((len(labels), 2 * groups), np.nan)
     blocks = {}
     for arm, cells in members.items():
-        used = sorted(filter(None, {estimators[i] for i in cells}))
+        _, jobs, templates, estimators = zip(*map(labels.__getitem__, cells), strict=True)
+        used = sorted(filter(None, {*estimators}))
         if len(used) > 1:
             raise ValueError(f"{arm}: prompts with several estimators, {used}")
-        of_cells = [jobs[i] for i in cells], [templates[i] for i in cells]
         numbers = np.concatenate([values[cells], ends[cells]], axis=1)
-        blocks[arm] = _block(arm, used[0] if used else None, *of_cells, numbers)
+        blocks[arm] = _block(arm, used[0] if used else None, jobs, templates, numbers, gaps=gaps)
     return blocks
 
 
 def _block(
-    arm: Arm, estimator: str | None, jobs: list[str], templates: list[int], values: FloatArray
+    arm: Arm,
+    estimator: str | None,
+    jobs: Sequence[str],
+    templates: Sequence[int],
+    values: FloatArray,
+    *,
+    gaps: bool,
 ) -> CrossedCells:
     job_names, template_ids = sorted(set(jobs)), sorted(set(templates))
     row = {job: i for i, job in enumerate(job_names)}
     column = {template: j for j, template in enumerate(template_ids)}
     place = np.array([row[job] * len(column) + column[t] for job, t in zip(jobs, templates, strict=True)])
     counts = np.bincount(place, minlength=len(row) * len(column))
-    if (counts != 1).any():
-        i, j = divmod(int(np.flatnonzero(counts != 1)[0]), len(column))
+    wrong = np.flatnonzero(counts > 1 if gaps else counts != 1)
+    if wrong.size:
+        i, j = divmod(int(wrong[0]), len(column))
         raise ValueError(
-            f"{arm}: {counts[counts != 1].size} pairs of template and job do not occur exactly once, "
+            f"{arm}: {wrong.size} pairs of template and job do not occur exactly once, "
             f"the first is template {template_ids[j]} with {job_names[i]!r}"
         )
-    flat = np.empty((values.shape[1], place.size))
+    flat = np.full((values.shape[1], counts.size), np.nan)
     flat[:, place] = values.T
     table = flat.reshape(-1, len(row), len(column))
     groups = len(table) // 4  # masses, shares, coverage, and two ends of each share

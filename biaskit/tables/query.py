@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from biaskit.common.wording import count
@@ -50,6 +50,19 @@ def named(rows: Iterable[Row], name: str) -> list[Any]:
     return list(filter(None, distinct(rows, name)))
 
 
+def column(rows: Iterable[Row], name: str) -> list[Any]:
+    """List the values of a column, one for each row."""
+    return [row[name] for row in rows]
+
+
+def apart_from(rows: Iterable[Row], **values: object) -> list[Row]:
+    """Pick the rows with none of these values."""
+    picked = list(rows)
+    for name, value in values.items():
+        picked = [row for row in picked if row[name] != value]
+    return picked
+
+
 def total(rows: Iterable[Row], name: str) -> Any:
     """Sum a column of counts; an undefined one adds nothing."""
     return sum(row[name] or 0 for row in rows)
@@ -65,6 +78,11 @@ def grouped(rows: Iterable[AnyRow], *names: str) -> dict[tuple[Any, ...], list[A
     for key, row in zip(zip(*columns, strict=True), listed, strict=True):
         groups.setdefault(key, []).append(row)
     return groups
+
+
+def among(rows: Iterable[Row], name: str, values: Collection[object]) -> list[Row]:
+    """Pick the rows with one of these values in a column."""
+    return [row for row in rows if row[name] in values]
 
 
 def without_debiasing(rows: Iterable[Row]) -> list[Row]:

@@ -13,8 +13,10 @@ from fakes.tables import write_table
 from scipy import stats
 
 from biaskit.compare.comparison import merge_tests
+from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import TableError
 from biaskit.measures.probe.compare import between_models
+from biaskit.measures.probe.compare_cells import answers_of
 from biaskit.tables.io import columns, read_table_rows
 
 GROUPS = ("male", "female", "diverse")
@@ -71,7 +73,8 @@ def store(
 
 def compared(folder: Path, *models: str, margin: float = 0.05) -> tuple[list[Any], list[str]]:
     cells = read_table_rows(folder / "probe_prompts.csv")
-    return between_models(cells, groups=GROUPS, models=models, margins={"share": margin})
+    of_run: Any = {"where": "probe_prompts.csv", "asked": PromptTexts()}
+    return between_models(cells, groups=GROUPS, models=models, margins={"share": margin}, **of_run)
 
 
 def mean_by_job(model: str, group: str, gender: int, *, templates: Sequence[int] = TEMPLATES) -> list[float]:
@@ -140,17 +143,18 @@ def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path:
 @pytest.mark.slow
 def test_merging_keeps_the_rows_of_single_models_and_can_be_repeated(tmp_path: Path) -> None:
     rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}), "a", "b")
-    single = {**rows[0], "family": "probe/share/debiasing", "model_b": "b", "p_adjusted": None}
+    family = f"probe/share/{rows[0]['kind']}/debiasing"
+    single = {**rows[0], "family": family, "model_b": "b", "p_adjusted": None}
     once = merge_tests([single], rows)
     assert once == merge_tests(once, rows)
-    assert ["probe/share/debiasing"] + [row["family"] for row in rows] == [row["family"] for row in once]
+    assert [family] + [row["family"] for row in rows] == [row["family"] for row in once]
     assert once[0]["p_adjusted"] == single["p_value"]
 
 
 def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_path: Path) -> None:
     path = store(tmp_path, {"a": "raw", "b": "raw"}) / "probe_prompts.csv"
     with pytest.raises(TableError, match="other gender groups"):
-        between_models(read_table_rows(path), groups=("x", "y"), models=["a", "b"], margins={})
+        answers_of(read_table_rows(path), ("x", "y"), "run", PromptTexts())
     path.write_bytes(b"\n".join(path.read_bytes().split(b"\n")[:-2]) + b"\n")
     with pytest.raises(TableError, match="do not occur exactly once"):
         compared(tmp_path, "a", "b")

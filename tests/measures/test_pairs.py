@@ -161,7 +161,7 @@ def test_per_token_sides_are_counted_where_lengths_differ(tmp_path: Path) -> Non
         {"group": "male", "log_prob": -5.0, "token_ids": [4, 5]},
     ]
     pair = SentencePair("1", "a b c", "a d", direction="male")
-    score = {"model": "m", "estimator": "exact", **score_of(pair, said)}
+    score = score_of(pair, said) | {"model": "m", "estimator": "exact"}
     [whole], _ = group_rows([score], {})
     assert (score["log_ratio"], score["log_ratio_per_token"]) == (-1.0, pytest.approx(-2.0 + 2.5))
     assert (score["n_tokens_female"], score["n_tokens_male"]) == (3, 2)
@@ -215,6 +215,28 @@ def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
     assert group(again)["n_pairs"] == 23
     assert again.pair_scores.reason[0] == "no answer stored"
     assert any("1 of 24 pairs have no share" in warning for warning in again.warnings)
+
+
+def test_a_list_with_directions_is_not_said_to_have_none_where_nobody_answered(tmp_path: Path) -> None:
+    pairs = rows()
+    found = bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
+    (found.path / "pairs.jsonl").write_text("", "ascii")
+    analyse(found.path, **QUIET)
+    warnings = bk.load(found.path).warnings
+    assert any("24 of 24 pairs have no share" in warning for warning in warnings)
+    assert not any("no pair has a direction" in warning for warning in warnings)
+
+
+def test_two_models_are_compared_where_one_lacks_an_answer(tmp_path: Path) -> None:
+    pairs = rows()
+    models = [script(tmp_path, pairs, "a"), script(tmp_path, pairs, "b", odds=lambda row, step: 0.5)]
+    found = bk.pairs(*models, pairs=pairs, out=tmp_path / "run", **QUIET)
+    lines = (found.path / "pairs.jsonl").read_text("ascii").splitlines()
+    (found.path / "pairs.jsonl").write_text("\n".join(lines[1:]) + "\n", "ascii")
+    analyse(found.path, **QUIET)
+    between = bk.load(found.path).tests.query("model_a != model_b").set_index("quantity")
+    assert between.n_a["share"] == 23
+    assert "1 pairs left out, not in every model" in between.reason["share"]
 
 
 def test_a_changed_sentence_in_a_row_is_refused(probed: bk.PairsResult) -> None:

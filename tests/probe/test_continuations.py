@@ -107,6 +107,12 @@ def test_a_start_without_them_keeps_what_is_stored(model: str, tmp_path: Path) -
     )
 
 
+def test_how_long_they_may_be_is_a_key_of_the_study(model: str, tmp_path: Path) -> None:
+    keys = {"continuation_tokens": 90}
+    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run", settings=keys)
+    assert "continuations=90 tokens" in run.analysis()["signature"]
+
+
 def test_a_stopped_start_goes_on_where_it_was(model: str, tmp_path: Path) -> None:
     whole = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "whole").path
     cut = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "cut").path

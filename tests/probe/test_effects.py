@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from biaskit.errors import StudyError
+from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.effects import tables
 from biaskit.records import CellShares, PromptCell
 from biaskit.tables.io import read_table_rows
@@ -92,7 +93,7 @@ def run(cells: Sequence[CellShares], **choices: Any) -> dict[str, list[Row]]:
         "margins": {"share": 0.05},
         "seed": 1,
     }
-    return tables(cells, **(defaults | choices))
+    return tables(cells, StudyCells(**(defaults | choices)))
 
 
 def find(rows: Sequence[Row], **values: object) -> Row:

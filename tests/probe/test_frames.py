@@ -18,6 +18,7 @@ from biaskit.compare.same_prompts import PromptTexts
 from biaskit.corpora.loaders import load_templates
 from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
 from biaskit.measures.probe.compare_cells import answers_of, pair_rows
+from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.effects import tables
 from biaskit.measures.probe.prompts import product
@@ -80,14 +81,16 @@ def averaged(cells: Sequence[CellShares]) -> list[CellShares]:
 def analysed(cells: Sequence[CellShares], frames: dict[int, str]) -> dict[str, list[Row]]:
     made: Any = tables(
         cells,
-        groups=GROUPS,
-        contrast=("female", "male"),
-        levels={},
-        min_coverage=0.01,
-        interval="crossed",
-        margins={"share": 0.05},
-        seed=1,
-        frames={"implicit": frames},
+        StudyCells(
+            groups=GROUPS,
+            contrast=("female", "male"),
+            levels={},
+            min_coverage=0.01,
+            interval="crossed",
+            margins={"share": 0.05},
+            seed=1,
+            frames={"implicit": frames},
+        ),
     )
     return made  # type: ignore[no-any-return]
 
@@ -155,7 +158,7 @@ def test_answers_of_a_frame_add_up_and_its_shares_are_a_mean() -> None:
     answers, cells = AnswersOfRun(design), [cell for cell, *_ in product(design, "m", "raw")]
     for cell in cells:
         n = {1: 1, 2: 2, 3: 4, 11: 1}[cell.template_id]
-        answers.add(cell, Counter({("declines", ""): 1, ("other", ""): n - 1}))
+        answers.cells[cell] = Counter({("declines", ""): 1, ("other", ""): n - 1})
     rows, _ = outcome_rows(answers, cells)
     (row,) = [row for row in rows if (row["outcome"], row["job_group"]) == ("declines", "all")]
     assert (8, 16, 2) == (row["n"], row["n_answers"], row["n_templates"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from fakes.tiny_models import LONG, SHORT, Tiny, answers, asked_on, raw_requests
 from hypothesis import given
 from hypothesis import strategies as st
 
+import biaskit as bk
 from biaskit.measures.probe.next_tokens import SaidNext, as_shown, next_tokens
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.shares.cells import cell_shares
@@ -129,6 +131,16 @@ def test_nothing_is_kept_where_nothing_is_asked_for(tiny: Callable[..., Tiny]) -
     assert isinstance(without, Scored)
     assert without.listed_next is None
     assert with_it.log_probs == without.log_probs
+
+
+@pytest.mark.parametrize("kept", [0, 3])
+def test_a_study_says_how_many_are_kept(kept: int, tiny: Callable[..., Tiny], tmp_path: Path) -> None:
+    spec, asked = f"m=hf:{tiny('gemma2', 'llama2').folder}", {"jobs": "nurse", "templates": "1"}
+    keys = {"record_next": kept, "bias_type": "explicit"}
+    run = bk.probe(spec, **asked, settings=keys, out=tmp_path / "run", watcher=bk.Silent())
+    rows = map(json.loads, (run.path / "probe.jsonl").read_text("ascii").splitlines())
+    assert [kept] == [len(row.get("listed_next", ())) for row in rows]
+    assert run.next.empty == (not kept)
 
 
 # --- over cells -------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def plan(home: Path, n_jobs: int, n_templates: int, **more: Any) -> ModelPlan:
 def test_a_plan_puts_no_cell_together_where_nothing_is_stored(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[str] = []
+    made: list[Any] = []
 
     def counted(*given: Any) -> Any:
         made.append(given[1])

@@ -126,7 +126,7 @@ def test_rows_beyond_the_cap_or_after_a_hole_are_not_used() -> None:
     assert (None, [], True) == add_up({1: rows[1]}, SampleBatches(10, 9))
 
 
-# --- the order in which rounds are asked -----------------------------------------------------------------
+# --- the order in which batches are asked ----------------------------------------------------------------
 
 
 class Asked:
@@ -336,7 +336,7 @@ def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
     grown = run.start("a", max_samples_per_prompt=10)
     assert {0} == {row["batch"] for row in rows_of(grown)}
     one_batch, notes = tables(grown), kept(grown)["notes"]
-    assert not [note for note in notes if "samples on" in note], "it was drawn as far as it was asked for"
+    assert not [note for note in notes if "to sample more" in note], "it was drawn as far as it was asked for"
     run.asked.clear()
     assert grown == run.start("a", settings={"max_samples_per_prompt": 40})
     assert {1} == set(run.asked.values())

@@ -1,4 +1,4 @@
-"""Draws and lists instead of log-probabilities: from stored rows to tables and texts.
+"""Samples and lists instead of log-probabilities: from stored rows to tables and texts.
 
 See methods/estimators#sampling-estimator.
 """
@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 from biaskit.measures.probe.analysis import tables
+from biaskit.measures.probe.ask import ask
 from biaskit.measures.probe.design import ProbeDesign, resolve
-from biaskit.measures.probe.scoring import score_cells
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.scripted import ScriptedScorer
@@ -148,7 +148,7 @@ def degraded(label: str) -> Degraded:
 
 
 SMALL = {"jobs.select": "nurse,plumber", "templates.select": "1-2", "bias_type": "implicit"}
-SMALL |= {"max_samples_per_prompt": 10}  # one batch, so that a cell has one matched draw
+SMALL |= {"max_samples_per_prompt": 10}  # one batch, so that a cell has one matched sample
 
 
 def design(**more: Any) -> ProbeDesign:
@@ -159,7 +159,7 @@ def design(**more: Any) -> ProbeDesign:
 def run_of(folder: Path, *labels: str) -> tuple[Path, list[str]]:
     asked = design()
     models = {label: f"scripted:{label}" for label in labels}
-    score_cells(asked, Session(folder, models, lambda label, *_: degraded(label)))
+    ask(asked, Session(folder, models, lambda label, *_: degraded(label)))
     return folder, tables(folder).write()
 
 

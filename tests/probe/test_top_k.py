@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.effects import tables
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
@@ -674,13 +675,15 @@ def world(random: Random) -> tuple[list[CellShares], list[CellShares]]:
 def made_of(cells: Sequence[CellShares]) -> dict[str, list[dict[str, Any]]]:
     return tables(
         cells,
-        groups=GROUPS,
-        contrast=("female", "male"),
-        levels={"high": (1,)},
-        min_coverage=0.01,
-        interval="crossed",
-        margins={"share": 0.05},
-        seed=1,
+        StudyCells(
+            groups=GROUPS,
+            contrast=("female", "male"),
+            levels={"high": (1,)},
+            min_coverage=0.01,
+            interval="crossed",
+            margins={"share": 0.05},
+            seed=1,
+        ),
     )
 
 

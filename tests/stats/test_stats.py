@@ -471,8 +471,19 @@ def test_a_difference_is_equivalent_when_its_90_percent_interval_lies_inside_the
 def test_a_missing_or_doubled_pair_of_template_and_job_is_an_error() -> None:
     arm = Arm("m", "explicit", 0, "plain", "raw")
     for jobs, templates in ((["a", "a", "b"], [1, 2, 1]), (["a", "a"], [1, 1])):
+        labels = [(arm, job, template, "exact") for job, template in zip(jobs, templates, strict=True)]
         with pytest.raises(ValueError, match="do not occur exactly once"):
-            cross([arm] * len(jobs), jobs, templates, ["exact"] * len(jobs), np.ones((len(jobs), 3)))
+            cross(labels, np.ones((len(jobs), 3)))
+
+
+def test_where_there_may_be_gaps_a_missing_pair_has_no_numbers_and_a_doubled_one_is_an_error() -> None:
+    arm = Arm("m", "explicit", 0, "plain", "raw")
+    labels = [(arm, "a", 1, "exact"), (arm, "a", 2, "exact"), (arm, "b", 1, "exact")]
+    block = cross(labels, np.ones((3, 3)), gaps=True)[arm]
+    assert np.isnan(block.coverage).tolist() == [[False, False], [False, True]]
+    assert complete_in_all([block])[0] == [1]
+    with pytest.raises(ValueError, match="do not occur exactly once"):
+        cross([*labels, labels[0]], np.ones((4, 3)), gaps=True)
 
 
 def test_only_templates_that_every_arm_has_complete_enter() -> None:
@@ -480,8 +491,7 @@ def test_only_templates_that_every_arm_has_complete_enter() -> None:
         cells = [(job, t) for t in templates for job in "ab"]
         values = np.array([[np.nan] * 3 if cell in failed else [0.5, 1.0, 0.5] for cell in cells])
         arm = Arm("m", "explicit", debiasing, "plain", "raw")
-        jobs, ids = [job for job, _ in cells], [t for _, t in cells]
-        return cross([arm] * len(cells), jobs, ids, ["exact"] * len(cells), values)[arm]
+        return cross([(arm, *cell, "exact") for cell in cells], values)[arm]
 
     first, second = block(0, [1, 2, 3], {("a", 1)}), block(1, [1, 2, 4, 3], {("b", 3)})
     templates, note = complete_in_all([first, second])

@@ -19,7 +19,7 @@ import biaskit as bk
 from biaskit.exchange.card import card
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.prompt_formats import DEBIASING_PROMPTS, PromptFormatsResult, _places
-from biaskit.measures.probe.prompts import build_prompt
+from biaskit.measures.probe.prompts import build_prompt, cell_at
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.findings import cannot_show
 from biaskit.runs.manifest import read_manifest
@@ -49,7 +49,7 @@ def test_every_way_is_asked_and_the_best_stands_first(chat: Tiny) -> None:
     for bias_type in ("explicit", "implicit"):
         best = max(ways(found, bias_type).values(), key=lambda row: row["coverage"])
         shown = next(row for row in found.document().tables[0].rows if row[0] == bias_type)
-        assert (best["prompt_format"], "one word" if best["one_word"] else "as it is") == shown[1:3]
+        assert (best["prompt_format"], "one word" if best["one_word"] else "as is") == shown[1:3]
 
 
 def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
@@ -57,9 +57,9 @@ def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
     design = resolve(load_as(ProbeStudy, "occugender", {}))
     coverage = []
     for place in _places(design, 2):
-        template, item = design.templates[place // len(design.items)], design.items[place % len(design.items)]
+        template = design.templates[place // len(design.items)]
         if template.bias_type == "explicit":
-            prompt = build_prompt(design, template, item, None, "plain", "raw").text
+            prompt = build_prompt(design, cell_at(design, place, "m", "raw")).text
             texts = {e.text for e in design.target_words["explicit", template.id]}
             logs = {text: chat.oracle.log_prob(prompt, " " + text) for text in texts}
             tokens = {text: chat.oracle.encode(f"{prompt} {text}") for text in texts}

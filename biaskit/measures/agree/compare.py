@@ -6,6 +6,7 @@ Asks nothing, reads the tables of two kinds, and alone may name them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from biaskit.compare.aliases import key_of
 from biaskit.compare.comparison import Comparison
@@ -14,7 +15,7 @@ from biaskit.errors import nearest
 from biaskit.measures.agree.gaps import BothKinds, Measure, gap_rows, measures, workforce_table
 from biaskit.measures.agree.relations import gap_tests, relation_rows
 from biaskit.runs.collection import StoredRun
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, distinct
 
 
 def compare(comparison: Comparison) -> None:
@@ -42,22 +43,22 @@ def compare(comparison: Comparison) -> None:
             tests = relation_rows(measured[both.model], comparison.margins, seeds[both.model])
             tables.tests += tests
     models = {model.label: model for model in comparison.models([*written, *probes])}
-    of_groups = pairs_of_groups(comparison.groups, [models[label] for label in measured])
+    of_groups = pairs_of_groups(comparison.groups, list(map(models.__getitem__, measured)))
     for pair in (*model_pairs(list(measured)), *of_groups):
         seed = seeds[pair[0].models[0]]
         tables.tests += gap_tests(pair, measured, comparison.margins, seed)
 
 
 def _rows(runs: Iterable[StoredRun], table: str) -> list[Row]:
-    return [row for run in runs for row in run.tables.get(table, ())]
+    return list(chain.from_iterable(run.tables.get(table, ()) for run in runs))
 
 
 def _unknown_aliases(
     aliases: Mapping[str, str], jobs: Sequence[Row], represented: Sequence[Row]
 ) -> Iterator[str]:
     """Name the aliases that no run has."""
-    names = {key_of(str(row["job"]), {}) for row in jobs}
-    names |= {key_of(str(row["occupation"]), {}) for row in represented}
+    listed = [*distinct(jobs, "job"), *distinct(represented, "occupation")]
+    names = {key_of(str(name), {}) for name in listed}
     for name in dict.fromkeys([*aliases, *aliases.values()]):
         if name not in names:
             yield f"--aliases: no run has {name!r}.{nearest(name, names)}"
@@ -84,7 +85,7 @@ def _both_kinds(
     both measurements have several, nobody can tell which belong together.
     """
     probed, texts = _named(probes), _named(written)
-    joined = [label for label in probed if label in texts]
+    joined = list(filter(texts.__contains__, probed))
     if not joined:
         notes.append(
             "There are no gaps: no model has the same label in both measurements (LABEL=SPEC sets it)."

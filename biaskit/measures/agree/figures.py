@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 from biaskit.common.wording import count
 from biaskit.measurement import words
@@ -31,6 +33,7 @@ from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import BETWEEN_KINDS, relation
 from biaskit.tables.query import (
     Row,
+    among,
     by_labels,
     defined,
     distinct,
@@ -103,16 +106,15 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
         common = set.intersection(*items_of_panel.values())
         chosen = common if len(common) > 1 else chosen
     order = {item: share for item, share in workforce.items() if item in chosen}
-    known = [point for measure in measures for point in measure.points.values() if point.x == point.x]
-    if not known or len(order) > items.MOST_ROWS:
+    points = chain.from_iterable(measure.points.values() for measure in measures)
+    if all(point.x != point.x for point in points) or len(order) > items.MOST_ROWS:
         return
     panels = []
     for name in items_of_panel:
         rows = items.workforce_dots(view, order)
         for measure in measures:
             if measure.panel == name:
-                points = [measure.points.get(item) for item in order]
-                rows.append(Dots(measure.mark, points, measure.fill))
+                rows.append(Dots(measure.mark, list(map(measure.points.get, order)), measure.fill))
         axis = shares(f"{group} in its {name}", parity=view.shows("parity"))
         panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
     tables = " and ".join(TABLE_OF[name] for name in items_of_panel)
@@ -160,7 +162,7 @@ def gaps(content: Content) -> Iterator[Figure]:
         name = f"gaps-{slug(bias_type)}" + (f"-{slug(prompt_format)}" if several else "")
         title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(prompt_format)}' if several else ''})"
         for nth, place, some in portions(distinct(rows, "model"), PER_FIGURE):
-            plot = _gaps(content, [row for row in rows if row["model"] in some], some, bias_type)
+            plot = _gaps(content, among(rows, "model", some), some, bias_type)
             yield figure(name + nth, title + place, plot)
 
 
@@ -189,8 +191,8 @@ def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, note
         every += spots[mark]
     notes = notes if every else [*notes, "no occupation has both"]
     axes = []
-    for gap, values in ((x, [spot.x for spot in every]), (y, [spot.y for spot in every])):
-        low, high = min([-0.05, *values]), max([0.05, *values])
+    for gap, values in ((x, map(attrgetter("x"), every)), (y, map(attrgetter("y"), every))):
+        low, *_, high = sorted([-0.05, 0.05, *values])
         room = 0.06 * (high - low)
         axes.append(Axis(GAP_NAMES[gap], low - room, high + room, line=0))
     return Square("", axes[0], axes[1], spots, notes=notes)

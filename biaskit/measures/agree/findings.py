@@ -46,10 +46,11 @@ def findings(content: Content) -> Iterator[Sentence]:
 
 def limits(parts: Sequence[Part]) -> Iterator[str]:
     """Say what is unknown where only answers or only texts were measured, or no model of both."""
-    texts = parts_of(parts, "personas")
-    written = {model.label for part in texts for model in part.models}
-    answers = [part for part in parts if part not in texts]
-    answered = {model.label for part in answers for model in part.models}
+    written: set[str] = set()
+    answered: set[str] = set()
+    for part in parts:
+        labels = written if part.measurement == "personas" else answered
+        labels |= {model.label for model in part.models}
     said = _WORDS["limits"]
     if not answered:
         yield said["no_probabilities"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from biaskit.common.wording import first_words, joined
 from biaskit.compare.aliases import key_of
@@ -12,7 +12,17 @@ from biaskit.compare.units import Values
 from biaskit.measurement import words
 from biaskit.runs.collection import StoredRun
 from biaskit.tables.quantities import GAPS
-from biaskit.tables.query import Row, distinct, grouped, where, without_debiasing
+from biaskit.tables.query import (
+    Row,
+    apart_from,
+    defined,
+    distinct,
+    grouped,
+    named,
+    undefined,
+    where,
+    without_debiasing,
+)
 
 FEMALE, MALE = "female", "male"
 _NOTES: Mapping[str, str] = words("agree")["notes"]
@@ -55,11 +65,11 @@ def workforce_table(
     """Collect workforce shares by `aliases.key_of`, the texts' where two differ, and a note on those."""
     shares: dict[str, float] = {}
     differing: dict[str, None] = {}
-    rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]
-    for name, row in rows:
-        value = row["workforce_share"]
-        if value is not None and shares.setdefault(key_of(name, aliases), value) != value:
-            differing[name] = None
+    for column_of_name, rows in (("occupation", representation), ("job", probe_jobs)):
+        for row in defined(rows, "workforce_share"):
+            name, value = str(row[column_of_name]), row["workforce_share"]
+            if shares.setdefault(key_of(name, aliases), value) != value:
+                differing[name] = None
     if not differing:
         return shares, []
     return shares, [_NOTES["shares_differ"].format(len(differing), first_words([*differing], 5, ", "))]
@@ -72,17 +82,17 @@ def gap_rows(
 
     probe_gap = female_share − male_share of a job (debiasing prompt 0, plain); represented_gap = share of
     women − share of men in its texts; workforce_gap = 2 · workforce share − 1; srb_spread = SRB(men) −
-    SRB(women),
-    without gendered words: positive where the words of each gender are nearer to texts requested about it.
-    The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do not meet.
+    SRB(women), without gendered words: positive where the words of each gender are nearer to texts requested
+    about it. The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do
+    not meet.
     """
     jobs, texts = both.plain("probe_jobs"), both.texts()
     if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():
         return [], [_NOTES["no_genders"].format(both.model)]
-    occupations, twice_there = _by_key((str(row["occupation"]) for row in texts), aliases)
-    names, twice_here = _by_key((str(row["job"]) for row in jobs), aliases)
+    occupations, twice_there = _by_key(distinct(texts, "occupation"), aliases)
+    names, twice_here = _by_key(distinct(jobs, "job"), aliases)
     notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
-    common = [key for key in occupations if key in names]
+    common = list(filter(names.__contains__, occupations))
     alone = len(occupations.keys() ^ names.keys())
     if alone and common:
         notes.append(_NOTES["alone"].format(both.model, alone))
@@ -110,7 +120,7 @@ def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], lis
     """Map keys to a measurement's names; leave out names that share a key, with a sentence for each."""
     name_of: dict[str, str] = {}
     twice: dict[str, str] = {}
-    for name in dict.fromkeys(names):
+    for name in map(str, names):
         key = key_of(name, aliases)
         if name_of.setdefault(key, name) != name:
             twice[key] = _NOTES["twice"].format(name_of[key], name)
@@ -135,9 +145,8 @@ def _represented(rows: Sequence[Row]) -> Number:
     for row in rows:
         if row.get("share_corrected") is not None:
             return 2 * row["share_corrected"] + row["nonbinary_corrected"] - 1, None
-    templates = [row for row in rows if row["template_id"] != "all"] or list(rows)
     differences = []
-    for row in templates:
+    for row in apart_from(rows, template_id="all") or rows:
         counts = [row["n_female"], row["n_male"], row["n_nonbinary"]]
         if None in counts or not sum(counts):
             return None, f"no text with a gender ({row['template_id']})"
@@ -153,7 +162,7 @@ def _spread(rows: Sequence[Row]) -> tuple[Number, str]:
     women, men = (row_of.get(gender, {}).get("srb_content") for gender in (FEMALE, MALE))
     if women is not None and men is not None:
         return (men - women, None), str(row_of[FEMALE]["vectors"] or "")
-    reasons = [str(row["reason"]) for row in rows if row["srb_content"] is None and row.get("reason")]
+    reasons = list(map(str, named(undefined(rows, "srb_content"), "reason")))
     return (None, joined(reasons) or ("no SRB of both women and men" if rows else "no SRB")), ""
 
 
@@ -180,7 +189,7 @@ class Measure:
 
 
 def measures(both: BothKinds, rows: Sequence[Row]) -> Iterator[Measure]:
-    """Read every gap from the rows of one model: probe_gap per bias type and form, the others once."""
+    """Read every gap from the rows of one model: probe_gap per bias type and format, the others once."""
     texts = PromptTexts(both.probe.question)
     cells = both.plain("probe_prompts")
     for (bias_type, prompt_format), of_format in grouped(rows, "bias_type", "prompt_format").items():
@@ -188,13 +197,11 @@ def measures(both: BothKinds, rows: Sequence[Row]) -> Iterator[Measure]:
         asked = {number: texts.template(bias_type, number) for number in distinct(own, "template_id")}
         values = _values(of_format, "probe_gap")
         yield Measure(both.model, both.probe_model, "probe_gap", values, asked, bias_type, prompt_format)
-    vectors = vectors_of(both.scores()), str(both.personas.path)
     for gap in GAPS[1:] if rows else ():
         spread = gap == "srb_spread"
-        measure = Measure(
-            both.model, both.personas_model, gap, _values(rows, gap), _prompts(both, with_gender=spread)
-        )
-        yield replace(measure, vectors=vectors) if spread else measure
+        vectors = (vectors_of(both.scores()), str(both.personas.path)) if spread else ("", "")
+        values, prompts = _values(rows, gap), _prompts(both, with_gender=spread)
+        yield Measure(both.model, both.personas_model, gap, values, prompts, vectors=vectors)
 
 
 def _values(rows: Sequence[Row], gap: str) -> Values:
@@ -204,8 +211,7 @@ def _values(rows: Sequence[Row], gap: str) -> Values:
 def _prompts(both: BothKinds, *, with_gender: bool) -> object:
     """The prompt format of a model's texts, and their prompts by template."""
     prompt_format = str(both.personas.manifest.models[both.personas_model].prompt_format)
-    asked = PromptTexts(both.personas.question)
-    templates = [str(name) for name in distinct(both.texts(), "template_id") if name != "all"]
-    return prompt_format, {
-        name: asked.prompt(name, prompt_format, with_gender=with_gender) for name in templates
-    }
+    asked, prompts = PromptTexts(both.personas.question), {}
+    for name in map(str, distinct(apart_from(both.texts(), template_id="all"), "template_id")):
+        prompts[name] = asked.prompt(name, prompt_format, with_gender=with_gender)
+    return prompt_format, prompts

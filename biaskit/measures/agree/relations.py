@@ -53,15 +53,7 @@ def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -
         slope = rank = Statistic(reason=few)
     else:
         x_values, y_values = np.array(pairs, dtype=np.float64).T
-        place = [
-            MEASUREMENT,
-            contrast,
-            scope.quantity,
-            y.model,
-            scope.bias_type,
-            scope.prompt_format,
-            "spearman",
-        ]
+        place = [MEASUREMENT, contrast, scope.quantity, y.model, *asked, "spearman"]
         slope = slope_test(x_values, y_values)
         rank = rank_correlation(x_values, y_values, rng=generator(seed, "tests", place))
     for kind, result in (("slope", slope), ("spearman", rank)):
@@ -97,7 +89,7 @@ def gap_tests(
 
 def _comparable(members: Sequence[Measure]) -> bool:
     """Whether the numbers are of different models that were asked the same."""
-    labels = {member.label for member in members}
+    labels = set(map(attrgetter("label"), members))
     if len(labels) < len(members) or not all_equal(map(attrgetter("asked"), members)):
         return False
     return one_vector_model(map(attrgetter("vectors"), members))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.common.plain import attributes
 from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import merge_tests
@@ -31,7 +32,7 @@ from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import share_interval
 from biaskit.stats.verdict import Rule
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, column, defined, distinct, named, where
 from biaskit.tables.schema import SCHEMAS, Column
 from biaskit.tables.sets import TableSet
 
@@ -63,8 +64,8 @@ def tables(
     if len(models) > 1:
         between = between_models_on_pairs(scores, manifest.resolved["pairs"], study.margin)
         tests = merge_tests(tests, between, Rule(("female",), study.strict))
-    made.add("pair_scores", _filled("pair_scores", scores))
-    made.add("pair_groups", _filled("pair_groups", groups))
+    made.add("pair_scores", scores)
+    made.add("pair_groups", groups)
     if tests:
         made.add("tests", tests)
     made.notes += reading.notes
@@ -87,18 +88,16 @@ class _Asked:
     """Every pair of every model, with the row that answers it."""
 
     def __init__(self, design: PairsDesign, models: Mapping[str, ModelEntry]) -> None:
-        self.design, self.models = design, models
+        self.design = design
         self.n_unused = 0  # rows that were not needed
         self._rows: dict[str, Row] = {}
         self._keys: dict[str, list[str]] = {}  # model → the key of each pair; two labels may share a model
-        self._pair_of: dict[str, SentencePair] = {}
         self._requests: dict[str, ScoreRequest] = {}
         for label, entry in models.items():
             self._keys[label] = []
-            requests = design.requests(entry.fingerprint, entry.estimator_key)
-            for pair, request in zip(design.pairs, requests, strict=True):
+            for request in design.requests(entry.fingerprint, entry.estimator_key):
                 self._keys[label].append(request.key)
-                self._pair_of[request.key], self._requests[request.key] = pair, request
+                self._requests[request.key] = request
 
     def read(self, run: Path, reading: Reading, answerers: Answerers) -> None:
         """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
@@ -119,18 +118,18 @@ class _Asked:
         """Make the rows of pair_scores in study order."""
         made: list[Row] = []
         for label, keys in self._keys.items():
-            answered = [self._rows[key] for key in keys if key in self._rows]
-            estimator = answered[0]["estimator"] if answered else None
-            for key in keys:
+            answered = next(filter(None, map(self._rows.get, keys)), None)
+            estimator = answered["estimator"] if answered else None
+            for pair, key in zip(self.design.pairs, keys, strict=True):
                 said = self._rows[key]["target_words"] if key in self._rows else None
-                made.append({"model": label, "estimator": estimator, **score_of(self._pair_of[key], said)})
+                made.append(score_of(pair, said) | {"model": label, "estimator": estimator})
         return made
 
     def digest(self) -> str:
         """Digest the rows that were used, in study order."""
         sums = hashlib.sha256()
         for keys in self._keys.values():
-            for row in (self._rows[key] for key in keys if key in self._rows):
+            for row in map(self._rows.__getitem__, filter(self._rows.__contains__, keys)):
                 sums.update(canonical_json([row["key"], row["target_words"]]).encode("ascii"))
         return sums.hexdigest()
 
@@ -141,47 +140,39 @@ def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[lis
     tests: list[Contrast] = []
     for model in distinct(scores, "model"):
         for language, stereotype, rows in _groups(where(scores, model=model)):
-            known = [row for row in rows if row.get("female_share") is not None]
-            shares = np.array([row["female_share"] for row in known])
+            known = defined(rows, "female_share")
+            shares = np.array(column(known, "female_share"))
             gap = gap_of_pairs(shares, known) if known else None
             scope = {"model": model, "estimator": rows[0]["estimator"]}
             scope |= {"language": language, "stereotype": stereotype}
-            groups.append({**scope, **_averages(known, shares, gap, len(rows))})
+            groups.append(_averages(known, shares, gap, len(rows)) | scope)
             if gap is not None and stereotype == ALL:
-                contrast = Scope(
-                    "pairs",
-                    OF_ALL if language == ALL else OF_LANGUAGES,
-                    model,
-                    model,
-                    gender="female",
-                    group_a=language,
-                    group_b=language,
-                    unit="pair",
-                )
-                tests.append(
-                    one_row("crossed", gap.test, scope=contrast, n=gap.n_pairs, margins=margins, note=None)
-                )
+                contrast = OF_ALL if language == ALL else OF_LANGUAGES
+                sides = {"group_a": language, "group_b": language}
+                own = Scope("pairs", contrast, model, model, gender="female", unit="pair", **sides)
+                test = one_row("crossed", gap.test, scope=own, n=gap.n_pairs, margins=margins, note=None)
+                tests.append(test)
     return groups, tests
 
 
-def _filled(table: str, rows: Sequence[Row]) -> list[Row]:
-    nothing = dict.fromkeys(part.name for part in SCHEMAS[table].parts if isinstance(part, Column))
-    return [{**nothing, **row} for row in rows]
+def _empty(table: str) -> dict[str, Any]:
+    """Make a row without a number, to be filled in."""
+    return dict.fromkeys(part.name for part in SCHEMAS[table].parts if isinstance(part, Column))
 
 
-def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> Row:
+def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
     """Compare the sentences of one pair, as a row holds them; without an answer a row with the reason."""
     from scipy.special import expit, softmax
 
-    row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}
+    row = _empty("pair_scores") | attributes(pair, ("language", "stereotype", "item", "direction"))
     if said is None:
-        return {**row, "reason": "no answer stored"}
+        return row | {"reason": "no answer stored"}
     log_prob = {e["group"]: -math.inf if e["log_prob"] is None else float(e["log_prob"]) for e in said}
     # Of each sentence those from the first token that differs.
     tokens = {e["group"]: len(e.get("token_ids") or e.get("tokens") or ()) for e in said}
     women, men = log_prob["female"], log_prob["male"]
     if women == men == -math.inf:
-        return {**row, "reason": "both sentences are impossible"}
+        return row | {"reason": "both sentences are impossible"}
     log_ratio = women - men
     row |= {"log_ratio": as_json(log_ratio), "female_share": float(expit(log_ratio))}
     if "diverse" in log_prob:
@@ -196,36 +187,39 @@ def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> Ro
 
 def _groups(scores: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
     """Yield all pairs, then each language, each stereotype and each of both; one alone is not said twice."""
-    languages, stereotypes = ([ALL, *distinct(scores, name)] for name in ("language", "stereotype"))
-    languages, stereotypes = (names if len(names) > 2 else [ALL] for names in (languages, stereotypes))
-    for stereotype, language in product(stereotypes, languages):
-        of_both = {"language": language, "stereotype": stereotype}
-        if rows := where(scores, **{name: value for name, value in of_both.items() if value != ALL}):
+    names_of: dict[str, list[str]] = {}
+    for name in ("stereotype", "language"):
+        names = distinct(scores, name)
+        names_of[name] = [ALL, *names] if len(names) > 1 else [ALL]
+    for stereotype, language in product(*names_of.values()):
+        rows = list(scores) if language == ALL else where(scores, language=language)
+        if rows := rows if stereotype == ALL else where(rows, stereotype=stereotype):
             yield language, stereotype, rows
 
 
-def _averages(known: Sequence[Row], shares: FloatArray, gap: Gap | None, n: int) -> Row:
+def _averages(known: Sequence[Row], shares: FloatArray, gap: Gap | None, n: int) -> dict[str, Any]:
     """Average pairs, each with equal weight; `known`: those of `n` that have an answer, with their shares."""
     missing = f"no answer to {n - len(known)} of {n} pairs" if len(known) < n else None
-    turned = [(r["log_ratio"] or 0.0) * (r.get("log_ratio_per_token") or 0.0) < 0 for r in known]
-    row = {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": sum(turned), "reason": missing}
+    turned = sum((r["log_ratio"] or 0.0) * (r["log_ratio_per_token"] or 0.0) < 0 for r in known)
+    row = _empty("pair_groups") | {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": turned}
+    row["reason"] = missing
     if not known:
         return row
     spread, row["female_share"] = spread_of_pairs(shares, known), float(shares.mean())
     if spread.variance is not None and spread.dof is not None:
         interval = share_interval(shares.mean(), spread.variance, spread.dof)
         row["ci_low"], row["ci_high"] = map(float, interval)
-    diverse = [r["diverse_share"] for r in known if r.get("diverse_share") is not None]
+    diverse = column(defined(known, "diverse_share"), "diverse_share")
     row["diverse_share"] = float(np.mean(diverse)) if diverse else None
-    if directed := [r for r in known if r.get("expected") is not None]:
+    if directed := defined(known, "expected"):
         # A pair whose sentences are equally probable is none that the stereotype expects, as in CrowS-Pairs.
-        expected = np.array([float(r["expected"]) for r in directed])
+        expected = np.array(column(directed, "expected"), np.float64)
         rate = float(expected.mean())
         row |= {"n_directed": len(directed), "expected_rate": rate}
         ends = wilson_of_clusters(rate, len(directed), spread_of_pairs(expected, directed))
         row["expected_low"], row["expected_high"] = ends or (None, None)
     if gap is None:
-        lacking = ONE_SIDE if directed and len({r["stereotype"] for r in directed}) > 1 else None
+        lacking = ONE_SIDE if len(distinct(directed, "stereotype")) > 1 else None
         return {**row, "reason": joined([missing, spread.reason, lacking])}
     row |= {"share_where_female": gap.women, "share_where_male": gap.men, "gap": gap.test.estimate}
     row["gap_low"], row["gap_high"] = gap.test.ci95 or (None, None)
@@ -235,12 +229,12 @@ def _averages(known: Sequence[Row], shares: FloatArray, gap: Gap | None, n: int)
 def _notes(scores: Sequence[Row], groups: Sequence[Row]) -> Iterator[str]:
     """Yield the warnings that belong beside the tables of pairs."""
     notes = words("pairs")["notes"]
+    if not named(scores, "direction"):
+        yield notes["no_direction"]
     for row in where(groups, language=ALL, stereotype=ALL):
         model, n = row["model"], len(where(scores, model=row["model"]))
         if row["n_pairs"] < n:
             yield notes["no_share"].format(model, n - row["n_pairs"], n)
-        if not row["n_directed"]:
-            yield notes["no_direction"]
         if ONE_SIDE in (row["reason"] or ""):
             yield f"{model}: {ONE_SIDE}"
         if row["n_per_token_differs"]:

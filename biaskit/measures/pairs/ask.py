@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from biaskit.common.plain import attributes
 from biaskit.errors import ModelError
 from biaskit.measures.pairs.design import FORMAT, PairsDesign
 from biaskit.models.base import ContinuationScorer
@@ -37,23 +40,19 @@ class PairWork(ScoreWork[None]):
         fingerprint, estimator = scorer.identity.fingerprint, scorer.estimator_for(FORMAT).in_key()
         super().__init__(scorer, FORMAT, stored, design.requests(fingerprint, estimator, session.shard))
         self._pairs = [design.pairs[place] for place in session.shard.places(len(design.pairs))]
-        self._place_of: dict[str, int] = {}
 
-    def _place(self, key: str) -> int:
-        if not self._place_of:
-            self._place_of = {request.key: place for place, request in enumerate(self.requests)}
-        return self._place_of[key]
+    @cached_property
+    def _place_of(self) -> dict[str, int]:
+        return {request.key: place for place, request in enumerate(self.requests)}
 
     def named(self, key: str) -> str:
         """Name the pair of a request."""
-        pair = self._pairs[self._place(key)]
-        return f"pair {pair.item!r} {pair.language}".strip()
+        return named(attributes(self._pairs[self._place_of[key]], _SCOPE))
 
     def row(self, answer: Scored) -> Json:
         """Make the row of pairs.jsonl for an answer."""
-        place = self._place(answer.key)
-        of_pair = {name: getattr(self._pairs[place], name) for name in _SCOPE}
-        scope = {"model": self.label, **of_pair, "prompt_format": FORMAT}
+        place = self._place_of[answer.key]
+        scope = {"model": self.label, **attributes(self._pairs[place], _SCOPE), "prompt_format": FORMAT}
         return row_of(answer, scope, self.requests[place].prompt, self.estimator)
 
 
@@ -61,33 +60,31 @@ def open_model(
     design: PairsDesign, spec: str, *, asked_as: ModelEntry | None = None, **how: Any
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
-    lengths = [len(sentence) for pair in design.pairs for sentence in pair.sentences.values()]
+    sentences = chain.from_iterable(pair.sentences.values() for pair in design.pairs)
     estimator = as_asked(asked_as) if asked_as else {"estimator": design.study.estimator}
-    return open_scorer(spec, scoring=ScoringOptions(**estimator, longest=max(lengths), next_tokens=0), **how)
+    return open_scorer(
+        spec, scoring=ScoringOptions(**estimator, longest=max(map(len, sentences)), next_tokens=0), **how
+    )
 
 
 def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
 
-    def forms_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptFormat]:
-        forms: dict[str, PromptFormat] = {}
+    def formats_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptFormat]:
+        formats: dict[str, PromptFormat] = {}
         for label, scorer in scorers.items():
             try:
                 scorer.estimator_for(FORMAT)
-                forms[label] = FORMAT
+                formats[label] = FORMAT
             except ModelError as error:
                 session.leave_out(label, ModelError(f"{label}: {error}"))
-        return forms
+        return formats
 
-    return score_models(
-        design,
-        session,
-        resolved,
-        stored,
-        forms_of,
-        lambda scorer, _: PairWork(design, scorer, stored, session),
-    )
+    def work_of(scorer: ContinuationScorer, _: PromptFormat) -> PairWork:
+        return PairWork(design, scorer, stored, session)
+
+    return score_models(design, session, resolved, stored, formats_of, work_of)
 
 
 def finder(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,7 @@ def _scores_of(rows: Sequence[Row], pairs: Sequence[Mapping[str, Any]]) -> dict[
     """Read the models of one run; `pairs`: as its manifest holds them."""
     asked: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for pair in pairs:
-        sentences = pair["language"], pair["prefix"], pair["female"], pair["male"]
-        asked[pair["language"], pair["item"]] = sentences
+        asked[pair["language"], pair["item"]] = itemgetter("language", "prefix", "female", "male")(pair)
     scores: dict[str, dict[tuple[Any, ...], Row]] = {}
     for row in rows:
         of_model = scores.setdefault(str(row["model"]), {})
@@ -73,7 +73,7 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     members = members_of(pair, scores)
     common = list(members[0])
     for member in members[1:]:
-        common = [key for key in common if key in member]
+        common = list(filter(member.__contains__, common))
     if not common:
         return []
     table = []
@@ -81,15 +81,13 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
         table.append([member[key]["female_share"] for member in members])
     shares, n_later = np.array(table), len(later.models)
     change = shares[:, :n_later].mean(axis=1) - shares[:, n_later:].mean(axis=1)
-    rows = [members[0][key] for key in common]
+    rows = list(map(members[0].__getitem__, common))
     n_left_out = len(set().union(*members)) - len(common)
     estimators = distinct([member[common[0]] for member in members], "estimator")
-    note = joined(
-        [
-            f"{n_left_out} pairs left out, not in every model" if n_left_out else None,
-            f"{ESTIMATORS_DIFFER}: {' against '.join(estimators)}" if len(estimators) > 1 else None,
-        ]
-    )
+    notes = [f"{n_left_out} pairs left out, not in every model"] if n_left_out else []
+    if len(estimators) > 1:
+        notes.append(f"{ESTIMATORS_DIFFER}: {' against '.join(estimators)}")
+    note = joined(notes)
     scope = Scope("pairs", MODELS, later.name, earlier.name, gender="female", unit="pair")
     test = crossed_test(float(change.mean()), spread_of_pairs(change, rows))
     made = [one_row("crossed", test, scope=scope, n=len(common), margins=margins, note=note)]

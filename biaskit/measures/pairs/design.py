@@ -46,8 +46,8 @@ class PairsDesign:
 
     def describe(self) -> dict[str, Any]:
         """Describe everything that was asked, with all pairs in full."""
-        pairs = [as_record(pair) for pair in self.pairs]
-        described = describe_lists(self, pairs=pairs, groups=list(self.groups), contrast=list(self.contrast))
+        lists = {"pairs": list(map(as_record, self.pairs)), "groups": list(self.groups)}
+        described = describe_lists(self, **lists, contrast=list(self.contrast))
         return described | ({"notes": list(self.notes)} if self.notes else {})
 
     def question(self) -> dict[str, Any]:
@@ -66,12 +66,8 @@ class PairsDesign:
     def requests(self, fingerprint: str, estimator: object, shard: Shard = WHOLE) -> Sequence[ScoreRequest]:
         """Make the request of each pair, or of a shard's, when it is looked at; needs no model."""
         places = shard.places(len(self.pairs))
-        asked = {
-            "row_format": ROW_FORMAT,
-            "scoring": SCORING_VERSION,
-            "model": fingerprint,
-            "estimator": estimator,
-        }
+        asked: dict[str, object] = {"row_format": ROW_FORMAT, "scoring": SCORING_VERSION}
+        asked |= {"model": fingerprint, "estimator": estimator}
 
         def request(place: int) -> ScoreRequest:
             pair = self.pairs[places[place]]
@@ -85,7 +81,7 @@ class PairsDesign:
 def resolve(study: PairsStudy, given: Pairs | None = None) -> PairsDesign:
     """Read and check the list of a study; `given`: pairs that are in memory, in its place."""
     pairs, notes = load_pairs(study.pairs if given is None else given)
-    stated = source_digest(study.pairs) if given is None else digest([as_record(pair) for pair in pairs])
+    stated = source_digest(study.pairs) if given is None else digest(list(map(as_record, pairs)))
     return PairsDesign(study, pairs, {study.pairs: stated}, notes)
 
 

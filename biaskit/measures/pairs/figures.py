@@ -13,7 +13,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
 from biaskit.report.figures.view import View, portions
 from biaskit.report.questions import QuestionId
-from biaskit.tables.query import Row, distinct, total, where
+from biaskit.tables.query import Row, among, apart_from, distinct, total, where
 
 MOST_ROWS, MOST_PANELS = 44, 5
 _SHARE = ("female_share", "ci_low", "ci_high")
@@ -27,20 +27,20 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
 
 def pairs(view: View) -> Iterator[Figure]:
     """Draw the share of the feminine sentence, in as many figures as models and languages need."""
-    yield from view.charts(
-        where(view.rows("pair_groups"), language="all"), "pairs", "Share of the feminine sentence", _pairs
-    )
-    languages = [language for language in distinct(view.rows("pair_groups"), "language") if language != "all"]
-    for number, place, some in portions(languages, MOST_PANELS):
-        rows = [row for row in view.rows("pair_groups") if row["language"] in some]
-        yield from view.charts(
-            rows, f"pairs-languages{number}", f"Share of the feminine sentence by language{place}", _pairs
+    rows = view.rows("pair_groups", language="all")
+    yield from view.charts(rows, "pairs", "Share of the feminine sentence", _pairs)
+    of_languages = apart_from(view.rows("pair_groups"), language="all")
+    for number, place, some in portions(distinct(of_languages, "language"), MOST_PANELS):
+        rows, title = (
+            among(of_languages, "language", some),
+            f"Share of the feminine sentence by language{place}",
         )
+        yield from view.charts(rows, f"pairs-languages{number}", title, _pairs)
 
 
 def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     # More stereotypes than fit stand in the table; a list without any has one row.
-    every = [name for name in distinct(rows, "stereotype") if name != "all"]
+    every = distinct(apart_from(rows, stereotype="all"), "stereotype")
     names = every[:MOST_ROWS] or ["all"]
     left_out = f", the first {MOST_ROWS} of {len(every)} stereotypes" if len(every) > MOST_ROWS else ""
     expects = _expected(view)
@@ -57,9 +57,8 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             points = [None if row is None else point(row, _SHARE) for row in found]
             dots.append(Dots(view.marks[model], points))
         title = "" if language == "all" else str(language) or "(none)"
-        panels.append(
-            Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")
-        )
+        beside = arrows if any(arrows) else ()
+        panels.append(Panel(names, axis, dots, title=title, beside=beside, heading="expected"))
     n = total(where(rows, model=models[0], stereotype="all"), "n_pairs")
     caption = words("pairs")["captions"]["pairs"].format(count(n, "pair"), left_out)
     return Plot([Band(panels)], caption, view.entries(models))

@@ -10,7 +10,7 @@ from biaskit.report.render.document import Document, PaperTable, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, Tables, grouped, where
+from biaskit.tables.query import Row, Tables, apart_from, grouped, where
 from biaskit.tables.schema import SCHEMAS
 
 ALL = "all"
@@ -20,7 +20,7 @@ MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
 def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
     """Make the tables of each model from pair_groups.csv; what their columns mean stands under the last."""
     shown = [paper.table for paper in _tables(tables)]
-    shown[:-1] = [replace(table, note="") for table in shown[:-1]]
+    shown[:-1] = (replace(table, note="") for table in shown[:-1])
     return Document(tuple(shown), tuple(notes), signature)
 
 
@@ -42,7 +42,7 @@ def _tables(tables: Tables, *, stereotypes: bool = True) -> Iterator[PaperTable]
         title = f"{name}: % of the probability of both sentences"
         for table in _table(title, "language", where(rows, stereotype=ALL)):
             yield PaperTable(f"pairs-{slug(model)}", table)
-        by_stereotype = [row for row in where(rows, language=ALL) if row["stereotype"] != ALL]
+        by_stereotype = apart_from(where(rows, language=ALL), stereotype=ALL)
         if by_stereotype and stereotypes:
             more = len(by_stereotype) - MOST_STEREOTYPES
             title = f"{name}, by stereotype" + (f" ({more} more in pair_groups.csv)" if more > 0 else "")

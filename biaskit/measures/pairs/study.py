@@ -11,9 +11,7 @@ class PairsStudy(Study):
     """Everything that can be set for a run of `pairs`."""
 
     analysis_keys: ClassVar[frozenset[str]] = frozenset(
-        {
-            *("margin", "skip_bad_lines", "lock", "summary", "papers", "reference", "report", "conclusion"),
-        }
+        ("margin", "skip_bad_lines", "lock", "summary", "papers", "reference", "report", "conclusion")
     )
     items_key: ClassVar[str] = ""
     lists: ClassVar[tuple[str, ...]] = ()

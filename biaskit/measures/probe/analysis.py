@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,11 @@ from biaskit.measurement import words
 from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.continuations import read_continuations
+from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
-from biaskit.measures.probe.requests import places_of
+from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.measures.probe.study import ProbeStudy
@@ -31,12 +32,12 @@ from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest, read_manifest
-from biaskit.runs.score_rows import describe_analysis, fault_of
+from biaskit.runs.score_rows import describe_analysis
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
-from biaskit.tables.query import Row, distinct, grouped, in_main_context, where
+from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 2, "effects": 4, "outcomes": 3}
@@ -52,38 +53,14 @@ def tables(
     watcher: Watcher | None = None,  # noqa: ARG001
 ) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    made = _tables_of_rows(run, overrides)
-    manifest = read_manifest(run)
-    models = list(manifest.models)
-    if len(models) > 1:
-        design = read(manifest.resolved, overrides)
-        margins = design.study.margin
-        rows, notes = between_models(
-            made.rows("probe_prompts"),
-            groups=design.groups,
-            models=models,
-            margins=margins,
-            run=str(run),
-            asked=PromptTexts(design.question()),  # templates of one frame are one unit
-        )
-        made.notes += notes
-        made.add(
-            "tests", merge_tests(made.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
-        )
-    return made
-
-
-def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
-    """Make every table of a run from its rows but those between its models."""
-    manifest, tables = read_manifest(run), TableSet(run)
+    manifest, made = read_manifest(run), TableSet(run)
     design = read(manifest.resolved, overrides)
-    reading = Reading()
-    answerers = Answerers()
+    study, rule = design.study, Rule(design.contrast[:1], design.study.strict)
+    reading, answerers = Reading(), Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
-    cells, study = stored.cells, design.study
+    cells, answers = stored.cells, stored.answers
     in_order = [x.cell for x in cells]
-    rows_by_table = effect_tables(
-        cells,
+    choices = StudyCells(
         groups=design.groups,
         contrast=design.contrast,
         strict=study.strict,
@@ -94,24 +71,22 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         seed=study.seed,
         frames=design.frames,
     )
+    rows_by_table = effect_tables(cells, choices)
     rows_by_table["probe_next"] = stored.said_next.rows(in_order)
-    answers = stored.answers
     n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
     rows_by_table["probe_outcomes"], outcome_tests = outcome_rows(answers, in_order)
     if answers.cells:
-        rows_of_cells = zip(rows_by_table["probe_prompts"], in_order, strict=True)
-        rows_by_table["probe_prompts"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
+        for row, cell in zip(rows_by_table["probe_prompts"], in_order, strict=True):
+            row |= counted(answers, cell)
     if outcome_tests:
-        rows_by_table["tests"] = adjust(
-            [*rows_by_table["tests"], *outcome_tests], Rule(design.contrast[:1], study.strict)
-        )
-    tables.notes += reading.notes
+        rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], rule)
+    made.notes += reading.notes
     for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
-            tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
+            made.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     describe_analysis(
-        tables,
+        made,
         design,
         manifest,
         answerers,
@@ -122,20 +97,32 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         n_prompts=len(cells),
         n_unused=n_unused,
     )
-    return tables
+    models = list(manifest.models)
+    if len(models) > 1:
+        rows, notes = between_models(
+            made.rows("probe_prompts"),
+            groups=design.groups,
+            models=models,
+            margins=study.margin,
+            where=f"{run} probe_prompts.csv",
+            asked=PromptTexts(design.question()),  # templates of one frame are one unit
+        )
+        made.notes += notes
+        made.add("tests", merge_tests(made.rows("tests"), rows, rule))
+    return made
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _StoredCells:
     """The cells that a run's design needs, as its rows answer them."""
 
-    cells: list[CellShares]  # in study order
-    digest: str  # of the rows used
-    n_unused: int  # rows that were not needed
-    n_open: int  # cells that were begun and need another batch of samples
     answers: AnswersOfRun  # that sampling drew
-    said_next: SaidNext  # the tokens after the prompts, where rows keep them
-    target_words: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
+    cells: list[CellShares] = field(default_factory=list)  # in study order
+    digest: str = ""  # of the rows used
+    n_unused: int = 0  # rows that were not needed
+    n_open: int = 0  # cells that were begun and need another batch of samples
+    said_next: SaidNext = field(default_factory=SaidNext)  # tokens after the prompts, where rows keep them
+    target_words: dict[tuple[str, str, int], Sequence[Row]] = field(default_factory=dict)
     """(model, bias type, template) → the target words of one of its rows, with their tokens."""
 
 
@@ -146,41 +133,32 @@ def _read_cells(
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the probe command.")
-    cells, places = places_of(manifest.models, design)
+    asked, stored = CellsOfRun(manifest.models, design), _StoredCells(AnswersOfRun(design))
+    cells = asked.cells
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
-    drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → batch → its row
-    target_words: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
-    said_next, answers = SaidNext(), AnswersOfRun(design)
-    n_unused = n_open = 0
+    drawn: dict[int, dict[int, Row]] = {}  # place of a cell → batch → its row
 
-    def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
+    def shares(i: int, row: Row | None) -> CellShares:
         return cell_shares(
             cells[i], row, design.groups, word_boundary=study.word_boundary, contrast=design.contrast
         )
 
-    for row in answerers.counting(read_rows(path, skip_bad=study.skip_bad_lines, reading=reading)):
-        answered = places(row)
-        n_unused += not answered
-        if not answered:
-            continue
-        first = cells[answered[0]]
-        fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
-        if shares_of[answered[0]] is not None or row.get("batch", 0) in drawn.get(answered[0], ()):
-            fault = "another row answers the same prompt"
-        if fault is not None:
-            reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
-            continue
-        answerers.add_answers(row)
+    def is_known(i: int, batch: int) -> bool:
+        return shares_of[i] is not None or batch in drawn.get(i, ())
+
+    rows = answerers.counting(read_rows(path, skip_bad=study.skip_bad_lines, reading=reading))
+    for row, answered in asked.answered(rows, path, reading, answerers, is_known):
+        stored.n_unused += not answered
         for i in answered:
             wording = cells[i].model, cells[i].bias_type, cells[i].template_id
-            target_words.setdefault(wording, row["target_words"])
-            said_next.add(cells[i], row, study.word_boundary)
+            stored.target_words.setdefault(wording, row["target_words"])
+            stored.said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other batches may lie anywhere in the file.
                 drawn.setdefault(i, {})[row.get("batch", 0)] = {name: row[name] for name in _OF_SAMPLES}
                 if not row.get("batch", 0):  # whether there are later batches depends on what was said
-                    answers.add(cells[i], answers.read(cells[i], row))
+                    stored.answers.add(cells[i], row)
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     batches_of = {
@@ -191,11 +169,11 @@ def _read_cells(
         all_batches, used, goes_on = add_up(rows_of_cell, batches_of[cells[i].model])
         shares_of[i] = shares(i, all_batches)
         digests[i] = b"".join(_digest(rows_of_cell[number]) for number in used)
-        n_open += goes_on and all_batches is not None
-        n_unused += len(rows_of_cell) - len(used)
-    all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
-    digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, target_words)
+        stored.n_open += goes_on and all_batches is not None
+        stored.n_unused += len(rows_of_cell) - len(used)
+    stored.cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
+    stored.digest = hashlib.sha256(b"".join(digests)).hexdigest()
+    return stored
 
 
 _ANSWERED = ("k", "listed", "may_hide", "listed_next", "samples", "counts")
@@ -203,7 +181,7 @@ _ANSWERED = ("k", "listed", "may_hide", "listed_next", "samples", "counts")
 _OF_SAMPLES = ("key", "estimator", "target_words", "samples", "counts")
 
 
-def _digest(row: Mapping[str, Any]) -> bytes:
+def _digest(row: Row) -> bytes:
     numbers = [row["key"], row["target_words"], *(row[name] for name in _ANSWERED if name in row)]
     return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
 
@@ -215,32 +193,39 @@ def _notes(
     stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, ModelEntry]
 ) -> Iterator[str]:
     """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
-    cells, n = stored.cells, len(stored.cells)
-    if missing := sum(c.shares is None for c in cells):
+    missing = below = hiding = 0
+    labels: dict[str, dict[str, None]] = {}  # estimator → models
+    wordings: dict[tuple[str, str, int], None] = {}
+    for c in stored.cells:
+        missing += c.shares is None
+        below += c.coverage is not None and c.coverage < study.min_coverage
+        hiding += c.reason == MAY_HIDE
+        wordings[c.cell.model, c.cell.bias_type, c.cell.template_id] = None
+        if c.estimator:
+            labels.setdefault(c.estimator, {})[c.cell.model] = None
+    n = len(stored.cells)
+    if missing:
         yield NOTES["no_share"].format(missing, n)
     if stored.n_open:
         yield NOTES["few_samples"].format(stored.n_open, n, enough=ENOUGH, most=study.max_samples_per_prompt)
     yield from _low_coverage(groups, models)
     if len(distinct(groups, "prompt_format")) > 1:
         yield NOTES["formats_differ"]
-    labels: dict[str, list[str]] = {}
-    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
-        labels.setdefault(estimator, []).append(model)
     if len(labels) > 1:
         yield NOTES["estimators_differ"].format("; ".join(f"{e}: {', '.join(m)}" for e, m in labels.items()))
         if "sampling" in labels:
             yield NOTES["whole_words"]
-    if below := sum(c.coverage is not None and c.coverage < study.min_coverage for c in cells):
+    if below:
         yield NOTES["low_coverage"].format(below, n, min_coverage=study.min_coverage)
-    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
+    if edge := sum(not 0.05 <= row["share"] <= 0.95 for row in defined(groups, "share")):
         yield NOTES["near_the_edge"].format(edge)
-    if hiding := sum(c.reason == MAY_HIDE for c in cells):
+    if hiding:
         yield NOTES["may_hide"].format(hiding, n)
     begun: dict[str, dict[str, None]] = {}  # model → notes on target words that begin another group's
-    for wording in dict.fromkeys((c.cell.model, c.cell.bias_type, c.cell.template_id) for c in cells):
+    for wording in wordings:
         target_words = stored.target_words.get(wording, ())
         for short, places in zip(target_words, extensions_of(target_words, study.word_boundary), strict=True):
-            for long in (target_words[j] for j in places):
+            for long in map(target_words.__getitem__, places):
                 if short["group"] != long["group"]:
                     begun.setdefault(wording[0], {})[NOTES["begins"].format(short=short, long=long)] = None
     for model, pairs in begun.items():
@@ -258,9 +243,7 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, ModelEntry]) -> It
         yield from format_notes(label, entry, low[label], alone=len(models) == 1)
 
 
-def format_notes(
-    label: str, entry: ModelEntry, low: Mapping[str, float], *, alone: bool = True
-) -> Iterator[str]:
+def format_notes(label: str, entry: ModelEntry, low: Mapping[str, float], *, alone: bool) -> Iterator[str]:
     """Say how low a model's coverage is, and which format has more; `low`: bias type → weak coverage."""
     spec, prompt_format, reach = entry.spec, entry.prompt_format, entry.reach
     if low and not spec.startswith("scripted:"):

@@ -5,25 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.measures.probe.contrasts import arm_of, between_job_groups, scope_of
+from biaskit.measures.probe.contrasts import arm_of, between_job_groups, in_each_group, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import PromptCell
 from biaskit.report.next_tokens import EVERY_GROUP
-from biaskit.stats.arms import (
-    Arm,
-    CrossedCells,
-    complete_in_all,
-    cross,
-    frame_places,
-    rows_of_groups,
-)
+from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, frame_places, rows_of_groups
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import within_jobs
 from biaskit.stats.crossed import share_interval, spread_of_mean
@@ -43,24 +36,15 @@ class AnswersOfRun:
     design: ProbeDesign
     cells: dict[PromptCell, Counter[_Kind]] = field(default_factory=dict)
 
-    def add(self, cell: PromptCell, counts: Counter[_Kind]) -> None:
-        """Take in what the answers of a row say; a cell's batches add up."""
-        if counts:
-            self.cells.setdefault(cell, Counter()).update(counts)
-
-    def read(self, cell: PromptCell, row: Mapping[str, Any]) -> Counter[_Kind]:
-        """Count a row's answers by outcome; nothing where the row keeps none."""
-        counts: Counter[_Kind] = Counter()
-        target_words = self.design.target_words[cell.bias_type, cell.template_id]
+    def add(self, cell: PromptCell, row: Mapping[str, Any]) -> None:
+        """Count the answers that a row keeps, if any, by outcome; a cell's batches add up."""
+        target_words, groups = self.design.target_words[cell.bias_type, cell.template_id], self.design.groups
         for text, finish in row.get("answers", ()):
-            if finish in _WITHHELD:
-                counts["declines", ""] += 1
-                continue
-            outcome = outcome_of(
-                text, question=row["prompt"], target_words=target_words, groups=self.design.groups
-            )
-            counts[outcome.outcome, outcome.group] += 1
-        return counts
+            said, group = "declines", ""
+            if finish not in _WITHHELD:
+                outcome = outcome_of(text, question=row["prompt"], target_words=target_words, groups=groups)
+                said, group = outcome.outcome, outcome.group
+            self.cells.setdefault(cell, Counter())[said, group] += 1
 
 
 def counted(answers: AnswersOfRun, cell: PromptCell) -> dict[str, int | None]:
@@ -114,25 +98,18 @@ def _blocks(
     of_cells: Mapping[PromptCell, Counter[_Kind]], kinds: list[_Kind], frames: Mapping[str, Mapping[int, str]]
 ) -> dict[Arm, CrossedCells]:
     """Lay cells out by arm, with counts as masses and answers as coverage; without any a cell is a gap."""
-    counts_of: dict[Arm, dict[tuple[str, int], Counter[_Kind]]] = {}
-    for cell, counts in of_cells.items():
-        counts_of.setdefault(arm_of(cell), {})[cell.job, cell.template_id] = counts
+    labels: list[Label] = []
+    values = np.empty((len(of_cells), 2 * len(kinds) + 1))
+    for i, (cell, counts) in enumerate(of_cells.items()):
+        labels.append((arm_of(cell), cell.job, cell.template_id, "answers"))
+        numbers, n = np.array([_count(counts, kind) for kind in kinds]), counts.total()
+        values[i] = [*numbers, *numbers / n, n]
     blocks = {}
-    for arm, counts_at in counts_of.items():
-        jobs, templates = zip(*counts_at, strict=True)
-        places = [*product(dict.fromkeys(jobs), dict.fromkeys(templates))]
-        values = np.full((len(places), 2 * len(kinds) + 1), np.nan)
-        for i, place in enumerate(places):
-            if place in counts_at:
-                numbers = np.array([_count(counts_at[place], kind) for kind in kinds])
-                n = counts_at[place].total()
-                values[i] = [*numbers, *numbers / n, n]
-        jobs, templates = zip(*places, strict=True)
-        block = cross([arm] * len(places), jobs, templates, ["answers"] * len(places), values)[arm]
+    for arm, block in cross(labels, values, gaps=True).items():
         frame_of = frames.get(arm.bias_type, {})
         sizes = [*map(len, frame_places(block.templates, frame_of).values())]
-        block = block.by_frame(frame_of)  # averages shares; counts are summed
-        blocks[arm] = replace(block, masses=block.masses * sizes, coverage=block.coverage * sizes)
+        framed = block.by_frame(frame_of)  # averages shares; counts are summed
+        blocks[arm] = replace(framed, masses=framed.masses * sizes, coverage=framed.coverage * sizes)
     return blocks
 
 
@@ -169,16 +146,13 @@ def _tests(
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
         yield from between_job_groups(block, group_of, tested, scope, margins)
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
-        jobs = [job for job in a.jobs if job in b.jobs]
+        jobs = list(filter(b.jobs.__contains__, a.jobs))
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:
             continue
         a, b = a.cut(jobs, a.templates), b.cut(jobs, b.templates)
         templates, note = complete_in_all([a, b])
         of_a, of_b = a.shares_at(templates), b.shares_at(templates)
         scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
-        for group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
-            for k, outcome in tested.items():
-                of_outcome = replace(scope, gender=outcome, group_a=group, group_b=group)
-                yield from within_jobs(
-                    of_a[k, rows], of_b[k, rows], scope=of_outcome, margins=margins, note=note
-                )
+        rows_of = rows_of_groups(a.jobs, {job: group_of[job] for job in jobs})
+        for own, k, rows in in_each_group(rows_of, tested.items(), scope):
+            yield from within_jobs(of_a[k, rows], of_b[k, rows], scope=own, margins=margins, note=note)

@@ -14,7 +14,7 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_format
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
-from biaskit.measures.probe.scoring import matched_samples, score_cells
+from biaskit.measures.probe.scoring import CellWork, choose_formats, matched_samples
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
@@ -22,7 +22,7 @@ from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, ScoreRequest
 from biaskit.runs.manifest import Manifest
 from biaskit.runs.score_rows import fault as fault
-from biaskit.runs.score_work import as_asked
+from biaskit.runs.score_work import as_asked, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.start import Open
 from biaskit.runs.store import StoredRows, count_rows, read_rows, rows_file
@@ -35,10 +35,9 @@ def open_model(
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
     study = design.study
-    longest = max(len(e.text) for group in design.target_words.values() for e in group)
     scoring = how.pop("scoring", None) or ScoringOptions(
         *(study.estimator, study.k, study.samples),
-        longest=longest,
+        longest=design.longest,
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
@@ -49,8 +48,15 @@ def open_model(
 
 
 def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
-    """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
-    outcome = score_cells(design, session, partial(_look_at_formats, design, session), resolved)
+    """Score every cell that has no row yet, then ask for the texts that the study wants beside them."""
+    stored: StoredRows[int] = StoredRows(matched_samples, 0)
+
+    def work_of(scorer: ContinuationScorer, prompt_format: PromptFormat) -> CellWork:
+        _look_at_formats(design, session, scorer, prompt_format)
+        return CellWork(design, scorer, prompt_format, stored, session.shard)
+
+    formats_of = partial(choose_formats, design.study, session)
+    outcome = score_models(design, session, resolved, stored, formats_of, work_of)
     if design.study.continuations:
         continue_cells(design, session)
     return outcome
@@ -68,7 +74,7 @@ def _look_at_formats(
     several, lent = len(scorer.identity.formats) > 1, getattr(scorer, "lent", None)
     chosen = design.study.prompt_format != "auto" or design.study.system_prompt
     looked = entry is not None and entry.notes is not None
-    if prompt_format == "sentence" or lent is None or not several or chosen or looked:
+    if lent is None or not several or chosen or looked:
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_format(design, tried)

@@ -55,19 +55,18 @@ def between_models(
     groups: Sequence[str],
     models: Sequence[str],
     margins: Mapping[str, float],
-    run: str = "",
-    asked: PromptTexts | None = None,
+    where: str,
+    asked: PromptTexts,
 ) -> tuple[list[Contrast], list[str]]:
-    """Test every pair of models of one run, later named − earlier: rows paired and crossed, and notes.
-
-    Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
-    in two prompt formats has no row but a note.
-    """
-    answers = answers_of(cells, groups, f"{run} probe_prompts.csv".strip(), asked)
-    present = [model for model in models if model in answers]
-    formats = {model: next(iter(answers[model].blocks)).prompt_format for model in present}
-    rows, notes = rows_of_pairs(model_pairs(present), _test_of(answers, {}, margins, {}), formats)
-    absent = [f"{model} has no row in probe_prompts.csv." for model in models if model not in answers]
+    """Test every pair of models of one run, later named − earlier; two formats have no row but a note."""
+    answers = answers_of(cells, groups, where, asked)
+    formats, absent = {}, []
+    for model in models:
+        if model in answers:
+            formats[model] = next(iter(answers[model].blocks)).prompt_format
+        else:
+            absent.append(f"{model} has no row in probe_prompts.csv.")
+    rows, notes = rows_of_pairs(model_pairs(list(formats)), _test_of(answers, {}, margins, {}), formats)
     return adjust(rows), [*absent, *notes]
 
 
@@ -84,7 +83,7 @@ def _test_of(
             return [], [note]
         rows, arms = pair_rows(pair, answers, margins)
         left_out.update(dict.fromkeys(arms))
-        note = _forms_apart(pair, answers, rows)
+        note = _formats_apart(pair, answers, rows)
         return [*rows, *pair_rows_of_outcomes(pair, outcomes, margins)], [note] if note else []
 
     return test
@@ -100,17 +99,19 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
     return PairNote("gender groups", text)
 
 
-def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Contrast]) -> PairNote | None:
+def _formats_apart(
+    pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Contrast]
+) -> PairNote | None:
     """Return a note if two sides have the same cells in different prompt formats, or no cell in common."""
     compared = {(row.bias_type, row.debiasing_a, row.context) for row in rows}
-    later, earlier = (_forms_of(side, answers) for side in pair)
+    later, earlier = (_formats_of(side, answers) for side in pair)
     for cell in later.keys() & earlier.keys() - compared:
         if len(later[cell] | earlier[cell]) > 1:
             return PairNote("prompt formats")
     return None if rows else nothing_common(pair)
 
 
-def _forms_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
+def _formats_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
     """Find the prompt formats of a side's cells, by bias type, debiasing prompt and context."""
     formats: dict[tuple[object, ...], set[str]] = {}
     for model in side.models:

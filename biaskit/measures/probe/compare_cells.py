@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from biaskit.compare.comparison import MODELS
 from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
-from biaskit.measures.probe.contrasts import scope_of
-from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
+from biaskit.measures.probe.contrasts import columns_of, in_each_group, scope_of
+from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import gaps_between_groups, within_jobs
@@ -25,11 +25,10 @@ from biaskit.tables.reasons import ESTIMATORS_DIFFER
 class Answers:
     """One model's cells by arm, and the texts that asked for them."""
 
-    model: str
     groups: tuple[str, ...]  # gender groups
-    blocks: Mapping[Arm, CrossedCells]  # by arm, without the model
+    blocks: dict[Arm, CrossedCells]  # by arm, without the model
     group_of: Mapping[str, str]  # job → job group
-    asked: PromptTexts = field(default_factory=PromptTexts)
+    asked: PromptTexts
 
     def wording(self, arm: Arm) -> tuple[object, object]:
         """The texts of an arm's debiasing prompt and of its conversation; None where it has none."""
@@ -37,51 +36,58 @@ class Answers:
         debiasing = self.asked.text(f"debiasing prompt {number}") if number else None
         return debiasing, self.asked.text("dialogue") if talks else None
 
-    def has_form_of(self, arm: Arm) -> bool:
+    def has_format_of(self, arm: Arm) -> bool:
         """Whether it has the arm, or the same in another prompt format."""
         return any(arm == own._replace(prompt_format=arm.prompt_format) for own in self.blocks)
 
     def frames(self, bias_type: str) -> dict[int, str]:
         """Template → its frame, for the templates of a bias type that have one."""
-        start = f"{bias_type} template "
-        named = self.asked.question.get("frame of", {}).items()
-        return {int(name.removeprefix(start)): frame for name, frame in named if name.startswith(start)}
+        frame_of = {}
+        for name, frame in self.asked.question.get("frame of", {}).items():
+            of_type, _, number = name.rpartition(" template ")
+            if of_type == bias_type:
+                frame_of[int(number)] = frame
+        return frame_of
 
 
 def answers_of(
-    rows: Sequence[Mapping[str, Any]], groups: Sequence[str], where: str, asked: PromptTexts | None = None
+    rows: Sequence[Mapping[str, Any]],
+    groups: Sequence[str],
+    where: str,  # the file, for a message
+    asked: PromptTexts,
+    *,
+    gaps: bool = False,
 ) -> dict[str, Answers]:
     """Read the models of one run from its rows of probe_prompts.csv, in order of appearance.
 
-    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there.
+    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there, unless
+    there may be `gaps`.
     """
-    wanted = [*(f"{group}_mass" for group in groups), *(f"{group}_share" for group in groups), "coverage"]
-    ends = [f"{group}_share_{end}" for end in ("low", "high") for group in groups]
-    if rows and (unknown := [name for name in wanted if name not in rows[0]]):
-        raise TableError(f"{where}: no column {unknown[0]!r}; the run has other gender groups.")
-    arms = [Arm(*map(row.__getitem__, Arm._fields)) for row in rows]
-    jobs = [row["job"] for row in rows]
-    templates = [row["template_id"] for row in rows]
-    estimators = [row["estimator"] or None for row in rows]
-    values, bounds = _numbers(rows, wanted), _numbers(rows, ends)
+    wanted = [*columns_of(groups, "mass"), *columns_of(groups, "share"), "coverage"]
+    ends = [*columns_of(groups, "share_low"), *columns_of(groups, "share_high")]
+    for name in wanted if rows else ():
+        if name not in rows[0]:
+            raise TableError(f"{where}: no column {name!r}; the run has other gender groups.")
+    labels: list[Label] = []
+    group_of: dict[str, str] = {}
+    for row in rows:
+        arm = Arm(*map(row.__getitem__, Arm._fields))
+        labels.append((arm, row["job"], row["template_id"], row["estimator"] or None))
+        group_of[row["job"]] = row["job_group"]
     try:
-        blocks = cross(arms, jobs, templates, estimators, values, bounds)
+        blocks = cross(labels, _numbers(rows, wanted), _numbers(rows, ends), gaps=gaps)
     except ValueError as error:
         raise TableError(f"{where}: {error}. `biaskit analyze` rebuilds the tables.") from error
-    group_of = {row["job"]: row["job_group"] for row in rows}
-    asked = asked or PromptTexts()
-    blocks_of_model: dict[str, dict[Arm, CrossedCells]] = {}
+    answers: dict[str, Answers] = {}
     for arm, block in blocks.items():
-        blocks_of_model.setdefault(arm.model, {})[arm._replace(model="")] = block
-    return {m: Answers(m, tuple(groups), own, group_of, asked) for m, own in blocks_of_model.items()}
+        new = Answers(tuple(groups), {}, group_of, asked)
+        answers.setdefault(arm.model, new).blocks[arm._replace(model="")] = block
+    return answers
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> FloatArray:
     """Read columns as `[rows, columns]`; NaN where a row has no such number."""
-    table = []
-    for row in rows:
-        values = map(row.get, columns)
-        table.append([np.nan if value is None else value for value in values])
+    table = [list(map(row.get, columns)) for row in rows]  # of None NaN
     return np.array(table, dtype=np.float64).reshape(len(rows), len(columns))
 
 
@@ -95,12 +101,10 @@ def pair_rows(
 ) -> tuple[list[Contrast], list[str]]:
     """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
 
-    Of shares also the gap between two groups of jobs: rows welch and crossed.
-
-    An arm is a bias type, debiasing prompt, context and prompt format; it needs all models of both sides.
-    Compared are the jobs that all have, on templates with the same text that are complete in all; a side's
-    share in a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that
-    name.
+    Of shares also the gap between two groups of jobs: rows welch and crossed. An arm is a bias type,
+    debiasing prompt, context and prompt format; it needs all models of both sides. Compared are the jobs that
+    all have, on templates with the same text that are complete in all; a side's share in a cell is the mean
+    over its models.
     """
     later, earlier = pair
     members = members_of(pair, answers)
@@ -113,10 +117,10 @@ def pair_rows(
         having = [member for member in members if arm in member.blocks]
         asked_alike = all_equal(member.wording(arm) for member in members)
         if len(having) == len(members) and asked_alike:
-            sides = {"model_a": later.name, "model_b": earlier.name}
-            scope = replace(scope_of(arm, contrast), quantity=quantity, **sides)
+            scope = scope_of(arm, contrast)
+            scope = replace(scope, quantity=quantity, model_a=later.name, model_b=earlier.name)
             rows += _rows_of_arm(arm, members, len(later.models), scope, margins)
-        elif len(having) == len(members) or not all(member.has_form_of(arm) for member in members):
+        elif len(having) == len(members) or not all(member.has_format_of(arm) for member in members):
             left_out.append(f"{arm.bias_type}, debiasing prompt {arm.debiasing_id}, {arm.context}")
     return rows, left_out
 
@@ -134,15 +138,11 @@ def _rows_of_arm(
     estimators = list(dict.fromkeys(str(block.estimator) for block in common))
     between = " against " if len(members) == 2 else ", "
     differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
-    shares = [block.shares_at(templates) for block in common]
-    a, b = mean_of(shares[:n_later]), mean_of(shares[n_later:])
+    a, b = mean_of(common[:n_later], templates), mean_of(common[n_later:], templates)
     reason = joined([note, incomplete, differing])
-    rows_of = rows_of_groups(common[0].jobs, members[0].group_of)
-    genders = members[0].groups
-    for job_group, places in rows_of.items():
-        for k, gender in enumerate(genders):
-            own = replace(scope, gender=gender, group_a=job_group, group_b=job_group)
-            yield from within_jobs(a[k, places], b[k, places], scope=own, margins=margins, note=reason)
+    rows_of, genders = rows_of_groups(common[0].jobs, members[0].group_of), members[0].groups
+    for own, k, places in in_each_group(rows_of, enumerate(genders), scope):
+        yield from within_jobs(a[k, places], b[k, places], scope=own, margins=margins, note=reason)
     if scope.quantity == "share":
         yield from gaps_between_groups(a - b, rows_of, genders, scope=scope, margins=margins, note=reason)
 

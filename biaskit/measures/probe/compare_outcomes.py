@@ -6,7 +6,6 @@ The share of an outcome is its part of a cell's answers (methods/probabilities#c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 from biaskit.common.wording import listed
@@ -14,17 +13,12 @@ from biaskit.compare.pairs import SidePair
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.models.entry import ModelEntry
-from biaskit.stats.arms import Arm
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
-from biaskit.tables.query import distinct, grouped
 
 
 def outcomes_of(
-    rows: Sequence[Mapping[str, Any]],
-    models: Mapping[str, ModelEntry],
-    where: str,
-    asked: PromptTexts | None = None,
+    rows: Sequence[Mapping[str, Any]], models: Mapping[str, ModelEntry], where: str, asked: PromptTexts
 ) -> dict[str, Answers]:
     """Read the models of one run from its rows of probe_prompts.csv, with outcomes in place of genders.
 
@@ -35,15 +29,7 @@ def outcomes_of(
     for row in rows:
         if row.get("n_answers"):
             shares.append({**row, **_shares(row), "estimator": _length(models[row["model"]])})
-    for rows_of_arm in grouped(shares, *Arm._fields).values():
-        answered = {(row["job"], row["template_id"]) for row in rows_of_arm}
-        empty = {**rows_of_arm[0], **dict.fromkeys(_shares(rows_of_arm[0])), "estimator": None}
-        group_of = {row["job"]: row["job_group"] for row in rows_of_arm}
-        for job, template in product(group_of, distinct(rows_of_arm, "template_id")):
-            if (job, template) not in answered:
-                own = {"job": job, "job_group": group_of[job], "template_id": template}
-                shares.append({**empty, **own})
-    return answers_of(shares, TESTED_OUTCOMES, where, asked)
+    return answers_of(shares, TESTED_OUTCOMES, where, asked, gaps=True)
 
 
 def _shares(row: Mapping[str, Any]) -> dict[str, float]:

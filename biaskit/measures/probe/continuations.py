@@ -12,7 +12,7 @@ from biaskit.errors import AskingStopped, ModelError
 from biaskit.measures.probe.answers import AnswersOfRun
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import scope_of_cell
-from biaskit.measures.probe.requests import places_of
+from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.measures.probe.scoring import CellWork
 from biaskit.models.base import ContinuationScorer
@@ -23,7 +23,7 @@ from biaskit.records import Failed, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest
-from biaskit.runs.score_rows import fault_of, row_of
+from biaskit.runs.score_rows import row_of
 from biaskit.runs.score_work import ScoreWork
 from biaskit.runs.session import Session
 from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
@@ -36,15 +36,13 @@ _BATCH = 5
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
     outcome = session.outcome
-    formats = {
-        plan.label: plan.prompt_format for plan in outcome.plans if plan.label not in outcome.failed_models
-    }
+    planned = [plan for plan in outcome.plans if plan.label not in outcome.failed_models]
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
     if session.dry_run:
         stored.read(rows_file(session.run, ROWS), skip_bad=True)
     with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
-        for label, prompt_format in formats.items():
-            _continue(design, label, prompt_format, stored, session, writer)
+        for plan in planned:
+            _continue(design, plan.label, plan.prompt_format, stored, session, writer)
 
 
 def _continue(
@@ -132,13 +130,8 @@ class _ContinuationWork(CellWork):
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of continuations.jsonl for an answer."""
         cell, request = self._asked[answer.key]
-        row = row_of(
-            answer,
-            scope_of_cell(cell),
-            request.prompt,
-            self.estimator,
-            self.sample_batches.number_of(request),
-        )
+        number = self.sample_batches.number_of(request)
+        row = row_of(answer, scope_of_cell(cell), request.prompt, self.estimator, number)
         return {**row, "model_key": self.cells.model_key}
 
     def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
@@ -170,23 +163,13 @@ def read_continuations(
         if entry.continuations is not None:
             models[label] = entry.model_copy(update=dict(entry.continuations))
     answers.cells = {cell: counts for cell, counts in answers.cells.items() if cell.model not in models}
-    cells, places = places_of(models, design)
-    seen: set[tuple[int, int]] = set()
-    n_unused, skip_bad = 0, design.study.skip_bad_lines
-    for row in read_rows(path, skip_bad=skip_bad, reading=reading):
-        answered = places(row)
+    asked = CellsOfRun(models, design)
+    seen: set[tuple[int, int]] = set()  # place of a cell, and a batch
+    n_unused = 0
+    rows = read_rows(path, skip_bad=design.study.skip_bad_lines, reading=reading)
+    for row, answered in asked.answered(rows, path, reading, answerers, lambda *batch: batch in seen):
         n_unused += not answered
-        if not answered:
-            continue
-        first = cells[answered[0]]
-        fault = fault_of(row, design.target_words[first.bias_type, first.template_id])
-        if fault is None and (answered[0], row["batch"]) in seen:
-            fault = "another row answers the same prompt"
-        if fault is not None:
-            reading.refuse(path, fault, skip_bad=skip_bad)
-            continue
-        answerers.add_answers(row)
         for i in answered:
             seen.add((i, row["batch"]))
-            answers.add(cells[i], answers.read(cells[i], row))
+            answers.add(asked.cells[i], row)
     return n_unused

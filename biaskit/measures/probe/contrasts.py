@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -30,23 +31,24 @@ from biaskit.stats.contrasts import (
     within_jobs,
 )
 
-Interval = Literal["crossed", "bootstrap"]
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCells:
-    """The cells of a study by arm, and the choices that reach its tables."""
+    """The choices of a study that reach its tables, and its cells by arm, which `effects.tables` fills in."""
 
-    blocks: Mapping[Arm, CrossedCells]
-    group_of: Mapping[str, str]  # job → job group, in study order
-    workforce_of: Mapping[str, float | None]
     groups: tuple[str, ...]  # gender groups, in the order of the cells' shares
     contrast: tuple[str, str]  # first minus second
     levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its debiasing prompts
     margins: Mapping[str, float]  # quantity → margin of equivalence
     seed: int
     min_coverage: float  # cells of less coverage are counted
-    interval: Interval  # of probe_jobs and probe_groups
+    interval: Literal["crossed", "bootstrap"]  # of probe_jobs and probe_groups
+    frames: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    """Bias type → template → frame: averaged first."""
+    strict: bool = False  # the rule of verdicts
+    blocks: dict[Arm, CrossedCells] = field(default_factory=dict)
+    group_of: dict[str, str] = field(default_factory=dict)  # job → job group, in study order
+    workforce_of: dict[str, float | None] = field(default_factory=dict)
 
 
 def contrast_rows(study: StudyCells) -> list[Contrast]:
@@ -63,10 +65,16 @@ def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[Cros
     for none in dict.fromkeys(arm._replace(debiasing_id=NO_DEBIASING) for arm in study.blocks):
         run: dict[str, list[CrossedCells]] = {}
         for level, ids in study.levels.items():
-            arms = (none._replace(debiasing_id=i) for i in ids)
-            if members := [study.blocks[arm] for arm in arms if arm in study.blocks]:
-                run[level] = members
+            for number in ids:
+                block = study.blocks.get(none._replace(debiasing_id=number))
+                if block is not None:
+                    run.setdefault(level, []).append(block)
         yield none, run
+
+
+def columns_of(groups: Sequence[str], ending: str) -> list[str]:
+    """Name the columns that hold a number of each gender group; `ending`: such as share_low."""
+    return [f"{group}_{ending}" for group in groups]
 
 
 def arm_of(cell: PromptCell) -> Arm:
@@ -98,12 +106,16 @@ def between_job_groups(
             yield from between_groups(a, b, scope=own, margins=margins, note=note)
 
 
-def _each_group_and_gender(
-    study: StudyCells, block: CrossedCells, scope: Scope
+def in_each_group(
+    rows_of: Mapping[str, list[int]], names: Iterable[tuple[int, str]], scope: Scope
 ) -> Iterator[tuple[Scope, int, list[int]]]:
-    for job_group, rows in rows_of_groups(block.jobs, study.group_of).items():
-        for k, gender in enumerate(study.groups):
-            yield replace(scope, gender=gender, group_a=job_group, group_b=job_group), k, rows
+    """Yield the scope of each job group and gender, with the places of its shares and of its jobs."""
+    for (job_group, rows), (k, name) in product(rows_of.items(), names):
+        yield replace(scope, gender=name, group_a=job_group, group_b=job_group), k, rows
+
+
+def _genders(study: StudyCells, block: CrossedCells, scope: Scope) -> Iterator[tuple[Scope, int, list[int]]]:
+    return in_each_group(rows_of_groups(block.jobs, study.group_of), enumerate(study.groups), scope)
 
 
 # --- between groups of jobs ------------------------------------------------------------------------
@@ -171,7 +183,7 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
         arms = (arm, none, plain, none._replace(context="plain"))
         if not {*arms} <= study.blocks.keys():
             continue
-        blocks = [study.blocks[needed] for needed in arms]
+        blocks = list(map(study.blocks.__getitem__, arms))
         templates, note = complete_in_all(blocks)
         with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
         scope = replace(
@@ -180,7 +192,7 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
             context="dialogue-plain",
             debiasing_b=str(NO_DEBIASING),
         )
-        for each, k, rows in _each_group_and_gender(study, blocks[0], scope):
+        for each, k, rows in _genders(study, blocks[0], scope):
             a = with_dialogue[k, rows] - no_dialogue[k, rows]
             b = with_plain[k, rows] - no_plain[k, rows]
             yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
@@ -191,12 +203,11 @@ def _two_arms(
 ) -> Iterator[Contrast]:
     """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
-    mean_a = mean_of([block.shares_at(templates) for block in a])
-    mean_b = mean_of([block.shares_at(templates) for block in b])
-    for each, k, rows in _each_group_and_gender(study, a[0], scope):
+    mean_a, mean_b = mean_of(a, templates), mean_of(b, templates)
+    rows_of = rows_of_groups(a[0].jobs, study.group_of)
+    for each, k, rows in in_each_group(rows_of, enumerate(study.groups), scope):
         yield from within_jobs(mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.margins, note=note)
     if scope.contrast == "debiasing":
-        rows_of = rows_of_groups(a[0].jobs, study.group_of)
         yield from gaps_between_groups(
             mean_a - mean_b, rows_of, study.groups, scope=scope, margins=study.margins, note=note
         )
@@ -213,7 +224,7 @@ def _bias_types(study: StudyCells) -> Iterator[Contrast]:
         a, b = implicit.shares_at(of_a), explicit.shares_at(of_b)
         note = joined([note_a and f"implicit: {note_a}", note_b and f"explicit: {note_b}"])
         scope = replace(scope_of(arm, "bias-types"), bias_type="implicit-explicit")
-        for each, k, rows in _each_group_and_gender(study, implicit, scope):
+        for each, k, rows in _genders(study, implicit, scope):
             yield from estimate_only(a[k, rows], b[k, rows], scope=each, note=note)
 
 

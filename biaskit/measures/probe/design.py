@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
+from biaskit.common.plain import attributes
 from biaskit.corpora.loaders import (
     BIAS_TYPES,
     load_dialogue,
@@ -55,6 +57,12 @@ class ProbeDesign:
         return len(self.templates) * len(self.items) * len(self.debiasing_prompts) * len(self.contexts)
 
     @property
+    def longest(self) -> int:
+        """Characters of the longest target word."""
+        words = chain.from_iterable(self.target_words.values())
+        return max(len(word.text) for word in words)
+
+    @property
     def frames(self) -> dict[str, dict[int, str]]:
         """Bias type → template → its frame; templates of one frame count as one."""
         frame_of: dict[str, dict[int, str]] = {}
@@ -90,14 +98,15 @@ class ProbeDesign:
         """List what must agree for two commands to share one folder: what changes a cell's key."""
         study = self.study
         asked: dict[str, Any] = {"study": study.name, "slot": self.slot}
-        asked |= {name: getattr(study, name) for name in _OF_PROMPTS}
+        asked |= attributes(study, _OF_PROMPTS)
         if study.articles == "grammatical":
             asked["article of"] = {item.name: item.article for item in self.items}
-        if frames := {f"{t.bias_type} template {t.id}": t.frame for t in self.templates if t.frame}:
-            asked["frame of"] = frames
         texts: dict[str, Any] = {}
         for template in self.templates:
-            texts[f"{template.bias_type} template {template.id}"] = [template.question, template.opening]
+            name = f"{template.bias_type} template {template.id}"
+            texts[name] = [template.question, template.opening]
+            if template.frame:
+                asked.setdefault("frame of", {})[name] = template.frame
         texts |= {f"debiasing prompt {i.id}": i.text for i in self.debiasing_prompts if i is not None}
         if self.dialogue:
             texts["dialogue"] = asdict(self.dialogue)
@@ -115,9 +124,7 @@ class ProbeDesign:
         shown = {"estimator": ",".join(sorted({entry.estimator_name for entry in models.values()}))}
         shown["max_samples_per_prompt"] = str(study.max_samples_per_prompt) if drawn else ""
         shown["continuations"] = ",".join(sorted(f"{n} tokens" for n in lengths))
-        shown |= {
-            name: getattr(study, name) for name in ("word_boundary", "on_prefix", "articles", "interval")
-        }
+        shown |= attributes(study, ("word_boundary", "on_prefix", "articles", "interval"))
         shown |= {"seed": str(study.seed), "contrast": "-".join(self.contrast)}
         return sign_design(study, models, self.describe()["digest"], shown)
 
@@ -135,8 +142,8 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
                 " Set templates.slot to the slot it has."
             )
     # Ids count within a bias type, and an id that one type has need not be in the other.
-    types = [kind for kind in BIAS_TYPES if study.bias_type in (kind, "both")]
-    of_types = [template for kind in types for template in listed.templates if template.bias_type == kind]
+    of_types = [template for template in listed.templates if study.bias_type in (template.bias_type, "both")]
+    of_types.sort(key=lambda template: BIAS_TYPES.index(template.bias_type))
     ids = sorted({template.id for template in of_types})
     chosen = set(select(study.templates.select, [], ids, ids, "templates"))
     templates = tuple(template for template in of_types if template.id in chosen)
@@ -182,10 +189,9 @@ def _choose_target_words(
     for template in templates:
         of_type = getattr(study.target_words, template.bias_type)
         # The template's own set, else its bias type's, else the set called like the bias type.
-        candidates = [name for name in (template.target_words, of_type, template.bias_type) if name]
-        name = (
-            study.target_words.every or only_set or next((c for c in candidates if c in sets), candidates[0])
-        )
+        candidates = [*filter(None, (template.target_words, of_type, template.bias_type))]
+        found = next(filter(sets.__contains__, candidates), candidates[0])
+        name = study.target_words.every or only_set or found
         if name not in sets:
             raise StudyError(
                 f"{template.bias_type} template {template.id} needs the target words {name!r}, which are not"
@@ -253,12 +259,8 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
         number = stored.target_words_of_template[f"{template.bias_type}:{template.id}"]
         target_words[template.bias_type, template.id] = sets[number]
     contrast = choose_contrast(study, stored.groups)
-    return ProbeDesign(
-        study=study,
-        target_words=target_words,
-        contrast=contrast,
-        **{name: getattr(stored, name) for name in _STORED},
-    )
+    lists = attributes(stored, _STORED)
+    return ProbeDesign(study=study, target_words=target_words, contrast=contrast, **lists)
 
 
 def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]]:
@@ -270,10 +272,12 @@ def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]
         if id(target_words) not in by_identity:
             by_identity[id(target_words)] = number_of.setdefault(target_words, len(number_of))
         number_of_template[f"{bias_type}:{template_id}"] = by_identity[id(target_words)]
-    sets = []
-    for target_words in number_of:
-        sets.append([[e.group, e.text] for e in target_words])
-    return sets, number_of_template
+    return list(map(pairs_of, number_of)), number_of_template
+
+
+def pairs_of(target_words: Iterable[TargetWord]) -> list[list[str]]:
+    """Write target words as manifests and keys hold them."""
+    return [[word.group, word.text] for word in target_words]
 
 
 def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

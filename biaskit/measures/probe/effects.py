@@ -11,13 +11,14 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.errors import StudyError
-from biaskit.measures.probe.contrasts import Interval, StudyCells, arm_of, arms_of_levels, contrast_rows
+from biaskit.measures.probe.contrasts import StudyCells, arm_of, arms_of_levels, columns_of, contrast_rows
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
     Arm,
     CellValues,
     CrossedCells,
+    Label,
     complete_in_all,
     cross,
     empty_note,
@@ -53,39 +54,26 @@ class _Entered:
     """Where it counts samples: shares [groups, I, K], matched samples [I, K], weights [I, K] of templates."""
 
 
-def tables(
-    cells: Sequence[CellShares],  # all, in study order, which decides the order of the rows and no number
-    *,
-    groups: tuple[str, ...],
-    contrast: tuple[str, str],
-    levels: Mapping[str, tuple[int, ...]],
-    min_coverage: float,
-    interval: Interval,  # of probe_jobs and probe_groups
-    margins: Mapping[str, float],
-    seed: int,
-    frames: Mapping[str, Mapping[int, str]] | None = None,  # bias type → template → frame: averaged first
-    strict: bool = False,  # the rule of verdicts
-) -> dict[str, list[Any]]:
-    """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent."""
-    group_of: dict[str, str] = {}
-    workforce_of: dict[str, float | None] = {}
+def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any]]:
+    """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent.
+
+    `cells`: all, in study order, which decides the order of the rows and no number.
+    """
+    groups = study.groups
     cell_at: dict[tuple[Arm, str, int], CellShares] = {}
     for x in cells:
-        group_of[x.cell.job], workforce_of[x.cell.job] = x.cell.job_group, x.cell.workforce_share
+        job = x.cell.job
+        study.group_of[job], study.workforce_of[job] = x.cell.job_group, x.cell.workforce_share
         if x.estimator in (BOUNDED, "sampling"):
-            cell_at[arm_of(x.cell), x.cell.job, x.cell.template_id] = x
-    blocks: dict[Arm, CrossedCells] = {}
-    study = StudyCells(
-        blocks, group_of, workforce_of, groups, contrast, levels, margins, seed, min_coverage, interval
-    )
-    rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, groups, min_coverage))}
+            cell_at[arm_of(x.cell), job, x.cell.template_id] = x
+    rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, study))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
     for arm, by_template in _blocks(cells, len(groups)).items():
-        frame_of = (frames or {}).get(arm.bias_type, {})
-        block = blocks[arm] = by_template.by_frame(frame_of)
+        frame_of = study.frames.get(arm.bias_type, {})
+        block = study.blocks[arm] = by_template.by_frame(frame_of)
         inside = _enter(block, by_template, frame_of, cell_at)
-        rows_of = rows_of_groups(block.jobs, group_of)
+        rows_of = rows_of_groups(block.jobs, study.group_of)
         rows_by_table["probe_jobs"] += _job_rows(block, inside, study)
         for job_group, rows in rows_of.items():
             scope = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
@@ -94,7 +82,7 @@ def tables(
         rows_by_table["probe_templates"] += _template_rows(by_template, rows_of, groups)
     if level_rows := list(_level_rows(study)):
         rows_by_table["probe_levels"] = level_rows
-    rows_by_table["tests"] = adjust(contrast_rows(study), Rule(contrast[:1], strict))
+    rows_by_table["tests"] = adjust(contrast_rows(study), Rule(study.contrast[:1], study.strict))
     return rows_by_table
 
 
@@ -103,17 +91,16 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
     if not cells:
         return {}
     nothing, unknown = (np.nan,) * n_groups, ((np.nan, np.nan),) * n_groups
-    labels, values, ends = [], [], []
+    labels: list[Label] = []
+    values, ends = [], []
     for x in cells:
         labels.append((arm_of(x.cell), x.cell.job, x.cell.template_id, x.estimator))
         coverage = np.nan if x.coverage is None else x.coverage
         values.append((*(x.masses or nothing), *(x.shares or nothing), coverage))
         low, high = zip(*(x.share_ends or unknown), strict=True)
         ends.append((*low, *high))
-    arms, jobs, templates, estimators = zip(*labels, strict=True)
-    numbers, bounds = np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64)
     try:
-        return cross(arms, jobs, templates, estimators, numbers, bounds)
+        return cross(labels, np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64))
     except ValueError as error:
         raise StudyError(f"The prompts are not a full table of jobs by templates. {error}.") from error
 
@@ -150,10 +137,9 @@ def _enter(
 # --- probe_prompts -----------------------------------------------------------------------------------
 
 
-def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], min_coverage: float) -> Iterator[Row]:
-    masses = [f"{group}_mass" for group in groups]
-    shares = [f"{group}_share" for group in groups]
-    nothing, unknown = (None,) * len(groups), (None, None)
+def _cell_rows(cells: Sequence[CellShares], study: StudyCells) -> Iterator[Row]:
+    masses, shares = columns_of(study.groups, "mass"), columns_of(study.groups, "share")
+    nothing, unknown = (None,) * len(masses), (None, None)
     for x in cells:
         row = arm_of(x.cell)._asdict()
         row |= {"template_id": x.cell.template_id, "job": x.cell.job, "job_group": x.cell.job_group}
@@ -161,10 +147,10 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], min_coverage:
         row |= zip(masses, x.masses or nothing, strict=True)
         row["coverage"] = x.coverage
         row |= zip(shares, x.shares or nothing, strict=True)
-        for share, ends in zip(shares, x.share_ends or (unknown,) * len(groups), strict=True):
+        for share, ends in zip(shares, x.share_ends or (unknown,) * len(masses), strict=True):
             row[f"{share}_low"], row[f"{share}_high"] = ends
         row["coverage_low"], row["coverage_high"] = x.coverage_ends or unknown
-        row["low_coverage"] = None if x.coverage is None else x.coverage < min_coverage
+        row["low_coverage"] = None if x.coverage is None else x.coverage < study.min_coverage
         row["reason"] = x.reason
         yield row
 
@@ -176,11 +162,9 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
     columns = _job_columns(block, inside, study)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
-    for job, job_group in study.group_of.items():
-        if job not in place:
-            continue
-        row = {**block.arm._asdict(), "estimator": block.estimator, "job": job, "job_group": job_group}
-        row["workforce_share"] = study.workforce_of[job]
+    for job in filter(place.__contains__, study.group_of):
+        row = {**block.arm._asdict(), "estimator": block.estimator, "job": job}
+        row |= {"job_group": study.group_of[job], "workforce_share": study.workforce_of[job]}
         for name, numbers in columns.items():
             row[name] = _or_none(numbers[place[job]])
         row["n_templates"] = len(inside.templates)
@@ -190,10 +174,12 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
 
 def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> dict[str, FloatArray]:
     """Map every number of a job to its column `[I]` over the jobs of a block; NaN where there is none."""
-    shares = [f"{group}_share" for group in study.groups]
+    shares = columns_of(study.groups, "share")
     difference = "{}_minus_{}".format(*study.contrast)
-    ends_of = [(f"{share}_ci_low", f"{share}_ci_high") for share in shares] + [("ci_low", "ci_high")]
-    names = [*shares, difference, "coverage", *chain(*ends_of), "difference_low", "difference_high"]
+    low_names = [*columns_of(shares, "ci_low"), "ci_low"]
+    high_names = [*columns_of(shares, "ci_high"), "ci_high"]
+    bounds = ("difference_low", "difference_high")
+    names = [*shares, difference, "coverage", *chain(*zip(low_names, high_names, strict=True)), *bounds]
     columns = dict.fromkeys(names, np.full(len(block.jobs), np.nan))
     if not inside.templates:
         return columns
@@ -213,8 +199,8 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
     of_low = _job_intervals(block, low, study)
     of_high = of_low if high is low else _job_intervals(block, high, study)
     if of_low is not None and of_high is not None:
-        for (low_name, high_name), lows, highs in zip(ends_of, of_low[0], of_high[1], strict=True):
-            columns[low_name], columns[high_name] = lows, highs
+        columns |= zip(low_names, of_low[0], strict=True)
+        columns |= zip(high_names, of_high[1], strict=True)
     return columns
 
 
@@ -306,14 +292,9 @@ def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequen
     for k, gender in enumerate(groups):
         values = inside.shares[k, rows].point
         components = variance_components(values[:0] if np.isnan(values).any() else values)
-        yield {
-            **scope,
-            "gender": gender,
-            "var_job": components.job,
-            "var_template": components.template,
-            "var_residual": components.residual,
-            "reason": joined([inside.note, components.reason]),
-        }
+        row = {**scope, "gender": gender, "var_job": components.job, "var_template": components.template}
+        row["var_residual"] = components.residual
+        yield {**row, "reason": joined([inside.note, components.reason])}
 
 
 def _template_rows(
@@ -346,7 +327,7 @@ def _level_rows(study: StudyCells) -> Iterator[Row]:
         del scope["debiasing_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)
-            shares = mean_of([block.shares_at(templates) for block in members]).point
+            shares = mean_of(members, templates).point
             for job_group, rows in rows_of_groups(members[0].jobs, study.group_of).items():
                 for k, gender in enumerate(study.groups):
                     row = {**scope, "job_group": job_group, "gender": gender, "level": level}

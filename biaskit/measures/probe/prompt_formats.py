@@ -33,7 +33,7 @@ from biaskit.runs.score_rows import row_of
 from biaskit.runs.start import ApiArguments, api_options
 from biaskit.study.config import load_as
 from biaskit.tables.coverage import WEAK
-from biaskit.tables.query import grouped
+from biaskit.tables.query import column, defined, first, grouped
 
 DEBIASING_PROMPTS = "corpus:forms/debiasing-prompts.toml"
 _SAYS: Mapping[str, str] = words("probe")["prompt_formats"]
@@ -69,8 +69,8 @@ class PromptFormatsResult(Printed):
             if row["se"] is not None:
                 coverage += f" ± {percent(row['se'])}"
             lines.append((row["bias_type"], row["prompt_format"], asked, row["estimator"] or "–", coverage))
-        note = _SAYS["note"].format(max((row["n_prompts"] for row in rows), default=0))
-        if any(row["estimator"] == "top-k" for row in rows):
+        note = _SAYS["note"].format(max(column(rows, "n_prompts"), default=0))
+        if first(rows, estimator="top-k"):
             note += _SAYS["top_k"]
         title = f"{self.label}: coverage by prompt format"
         heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
@@ -80,8 +80,7 @@ class PromptFormatsResult(Printed):
 
     def _advice(self) -> Iterator[str]:
         """Name for each bias type the simplest format within the noise of the best; none if all are weak."""
-        asked = [row for row in self.rows if row["coverage"] is not None]
-        for (bias_type,), rows in grouped(asked, "bias_type").items():
+        for (bias_type,), rows in grouped(defined(self.rows, "coverage"), "bias_type").items():
             best = max(rows, key=itemgetter("coverage"))
             command = f"biaskit probe {shlex.quote(self.spec)} --bias-type {bias_type}"
             if best["coverage"] < WEAK:
@@ -126,9 +125,10 @@ def prompt_formats(
         raise UsageError(f"{label} answers from a script: there is nothing to test.")
     watcher = watcher or Silent()
     design = resolve(load_as(ProbeStudy, study, {}))
-    longest = max(len(e.text) for target_words in design.target_words.values() for e in target_words)
     api = api_options(options, {label: spec}, watcher)
-    with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
+    with closing(
+        open_scorer(spec, label=label, scoring=ScoringOptions(longest=design.longest), api=api)
+    ) as scorer:
         debiasing_prompts = (None, *load_debiasing_prompts(DEBIASING_PROMPTS))
         if is_api(spec):
             n_prompts = len(scorer.identity.formats) * len(debiasing_prompts) * len(_places(design, prompts))
@@ -159,12 +159,15 @@ def coverage_by_format(
     for prompt_format, debiasing in product(formats, debiasing_prompts):
         arm = replace(design, study=study, contexts=("plain",), debiasing_prompts=(debiasing,))
         planned = PlannedCells(arm, identity.label, prompt_format, identity.fingerprint)
-        requests = {place: planned.requests[place] for place in _places(arm, most)}
-        place_of = {request.key: place for place, request in requests.items()}
-        coverage: dict[str, list[float]] = {template.bias_type: [] for template in arm.templates}
+        requests, place_of = [], {}
+        coverage: dict[str, list[float]] = {}
+        for place in _places(arm, most):
+            requests.append(planned.requests[place])
+            place_of[requests[-1].key] = place
+            coverage.setdefault(planned.cells[place].bias_type, [])
         estimator_name, reason = None, ""
         try:
-            plan = scorer.plan_scores([*requests.values()])
+            plan = scorer.plan_scores(requests)
             estimator = scorer.estimator_for(prompt_format)
             with closing_stream(scorer.score(plan.batches)) as groups:
                 for answer in chain.from_iterable(groups):
@@ -181,21 +184,19 @@ def coverage_by_format(
         except ModelError as error:
             reason = str(error)
         for bias_type, values in coverage.items():
-            asked = {
-                "bias_type": bias_type,
-                "prompt_format": prompt_format,
-                "one_word": debiasing is not None,
-            }
-            se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
-            found = {"estimator": estimator_name, "coverage": fmean(values) if values else None, "se": se}
-            yield {**asked, **found, "n_prompts": len(values), "reason": reason}
+            row = {"bias_type": bias_type, "prompt_format": prompt_format, "one_word": debiasing is not None}
+            row |= {"estimator": estimator_name, "coverage": fmean(values) if values else None}
+            row["se"] = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+            yield row | {"n_prompts": len(values), "reason": reason}
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:
     """Choose places of at most `most` cells of each bias type: templates in turn, jobs over the list."""
     n_jobs, chosen = len(design.items), dict[int, None]()
-    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
-        templates = [n for n, template in enumerate(design.templates) if template.bias_type == bias_type]
+    templates_of: dict[str, list[int]] = {}
+    for place, template in enumerate(design.templates):
+        templates_of.setdefault(template.bias_type, []).append(place)
+    for templates in templates_of.values():
         n = min(most, len(templates) * n_jobs)
         for i in range(n):
             job = (i * max(1, n_jobs // n) + i // len(templates)) % n_jobs

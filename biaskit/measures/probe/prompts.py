@@ -7,11 +7,10 @@ from typing import Any
 
 from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, first_named, key_of
 from biaskit.corpora.prompts import fill, join, raw_text
-from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.design import ProbeDesign, pairs_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
     NO_DEBIASING,
-    Context,
     DebiasingPrompt,
     Item,
     Prompt,
@@ -51,7 +50,9 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
 
 def scope_of_cell(cell: PromptCell) -> dict[str, Any]:
     """Give the columns of a row that say which cell it answers."""
-    return {name: value for name, value in as_record(cell).items() if name != "workforce_share"}
+    scope = as_record(cell)
+    del scope["workforce_share"]
+    return scope
 
 
 def product(design: ProbeDesign, model: str, prompt_format: PromptFormat) -> Iterator[Placed]:
@@ -63,42 +64,33 @@ def cells(
     design: ProbeDesign, model: str, prompt_format: PromptFormat
 ) -> Iterator[tuple[PromptCell, Prompt, tuple[TargetWord, ...]]]:
     """Yield every cell of one model in study order, with its prompt and target words."""
-    for cell, template, debiasing, item in product(design, model, prompt_format):
-        prompt = build_prompt(design, template, item, debiasing, cell.context, prompt_format)
-        yield cell, prompt, design.target_words[(template.bias_type, template.id)]
+    for placed in product(design, model, prompt_format):
+        cell = placed[0]
+        yield cell, build_prompt(design, placed), design.target_words[cell.bias_type, cell.template_id]
 
 
-def build_prompt(
-    design: ProbeDesign,
-    template: Template,
-    item: Item,
-    debiasing: DebiasingPrompt | None,
-    context: Context,
-    prompt_format: PromptFormat,
-) -> Prompt:
+def build_prompt(design: ProbeDesign, placed: Placed) -> Prompt:
     """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-formats)."""
-    study = design.study
-    if prompt_format == "sentence":
-        return Prompt(template.question, prompt_format)
+    (cell, template, debiasing, item), study = placed, design.study
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
-    instructed = debiasing.text if debiasing else ""
+    debiasing_text = debiasing.text if debiasing else ""
     system = study.system_prompt or ""
-    if study.debiasing_position == "system" and instructed:
-        system, instructed = "\n".join(filter(None, (system, instructed))), ""
-    dialogue = design.dialogue if context == "dialogue" else None
-    if prompt_format == "chat-prefill":
+    if study.debiasing_position == "system" and debiasing_text:
+        system, debiasing_text = "\n".join(filter(None, (system, debiasing_text))), ""
+    dialogue = design.dialogue if cell.context == "dialogue" else None
+    if cell.prompt_format == "chat-prefill":
         between = " " if study.debiasing_place == "in-question" else "\n"
         return Prompt(
-            text=question if dialogue else join(instructed, question, between),
-            prompt_format=prompt_format,
+            text=question if dialogue else join(debiasing_text, question, between),
+            prompt_format=cell.prompt_format,
             system=system or None,
-            preamble=join(dialogue.opening_line, instructed, " ") if dialogue else None,
+            preamble=join(dialogue.opening_line, debiasing_text, " ") if dialogue else None,
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
-    text = raw_text(question, opening, instructed, dialogue, study.debiasing_place)
-    return Prompt(text=text, prompt_format=prompt_format, system=system or None)
+    text = raw_text(question, opening, debiasing_text, dialogue, study.debiasing_place)
+    return Prompt(text=text, prompt_format=cell.prompt_format, system=system or None)
 
 
 def cell_key(
@@ -113,7 +105,7 @@ def cell_key(
     facts = _model_in_key(fingerprint, study, estimator)
     facts["cell"] = [cell.bias_type, cell.template_id, cell.job, cell.debiasing_id, cell.context]
     facts["prompt"] = first_named(as_record(prompt))
-    facts["expressions"] = [[e.group, e.text] for e in target_words]
+    facts["expressions"] = pairs_of(target_words)
     return key_of(facts)
 
 

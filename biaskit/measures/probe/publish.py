@@ -12,7 +12,7 @@ from biaskit.exchange.results import Named
 from biaskit.measurement import words
 from biaskit.measures.probe.design import read
 from biaskit.measures.probe.prompts import CELL
-from biaskit.measures.probe.requests import places_of
+from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.records import PromptCell
 from biaskit.report.findings.sentence import OPENINGS
 from biaskit.runs.collection import Part, StoredRun
@@ -64,7 +64,7 @@ def answered_cells(run: StoredRun) -> Iterator[tuple[PromptCell, dict[str, Any]]
     Models have their names of the collection. A row that two labels of one model share comes twice, a drawn
     cell once for each batch; rows of other questions are passed over, as in the analysis.
     """
-    cells, places = places_of(run.manifest.models, read(run.manifest.resolved))
+    asked = CellsOfRun(run.manifest.models, read(run.manifest.resolved))
     for row in run.rows():
-        for place in places(row):
-            yield cells[place], row
+        for place in asked.places_of(row):
+            yield asked.cells[place], row

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 
 from biaskit.common.sequences import Computed
@@ -12,7 +13,10 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
 from biaskit.models.entry import ModelEntry
 from biaskit.records import Prompt, PromptCell, PromptFormat, ScoreRequest
+from biaskit.runs.drift import Answerers
+from biaskit.runs.score_rows import fault_of
 from biaskit.runs.shards import WHOLE, Shard
+from biaskit.runs.store import Reading
 
 _of_cell, _of_row = attrgetter(*CELL), itemgetter(*CELL)
 
@@ -33,16 +37,13 @@ class PlannedCells:
         self.model_key = model_key(fingerprint, design.study, estimator)
         self._fingerprint, self._estimator = fingerprint, estimator
         self._own = shard.places(design.n_prompts)
-        self.cells: Computed[PromptCell] = Computed(len(self._own), lambda place: self._at(place)[0])
-        self.prompts: Computed[Prompt] = Computed(len(self._own), self._prompt)
-        self.requests: Computed[ScoreRequest] = Computed(len(self._own), self._request)
+        n = len(self._own)
+        self.cells: Computed[PromptCell] = Computed(n, lambda place: self._at(place)[0])
+        self.prompts: Computed[Prompt] = Computed(n, lambda place: build_prompt(design, self._at(place)))
+        self.requests: Computed[ScoreRequest] = Computed(n, self._request)
 
     def _at(self, place: int) -> Placed:
         return cell_at(self._design, self._own[place], self._label, self._format)
-
-    def _prompt(self, place: int) -> Prompt:
-        cell, template, debiasing, item = self._at(place)
-        return build_prompt(self._design, template, item, debiasing, cell.context, self._format)
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]
@@ -60,22 +61,47 @@ class PlannedCells:
         return {_of_cell(cell): i for i, cell in enumerate(self.cells)}
 
 
-def places_of(
-    models: Mapping[str, ModelEntry], design: ProbeDesign
-) -> tuple[list[PromptCell], Callable[[Mapping[str, Any]], Sequence[int]]]:
-    """Every cell of every model, and the places that a row answers: several where labels share a model."""
-    cells: list[PromptCell] = []
-    places: dict[tuple[object, ...], list[int]] = {}
-    for label, entry in models.items():
-        shared = model_key(entry.fingerprint, design.study, entry.estimator_key)
-        for cell, *_ in product(design, label, entry.prompt_format):
-            places.setdefault((shared, *_of_cell(cell)), []).append(len(cells))
-            cells.append(cell)
+class CellsOfRun:
+    """Every cell of every model of a run, and which of them a row answers."""
 
-    def find(row: Mapping[str, Any]) -> Sequence[int]:
+    def __init__(self, models: Mapping[str, ModelEntry], design: ProbeDesign) -> None:
+        self.cells: list[PromptCell] = []
+        self._design = design
+        self._places: dict[tuple[object, ...], list[int]] = {}
+        for label, entry in models.items():
+            shared = model_key(entry.fingerprint, design.study, entry.estimator_key)
+            for cell, *_ in product(design, label, entry.prompt_format):
+                self._places.setdefault((shared, *_of_cell(cell)), []).append(len(self.cells))
+                self.cells.append(cell)
+
+    def places_of(self, row: Mapping[str, Any]) -> Sequence[int]:
+        """Find the places of the cells that a row answers: several where labels share a model."""
         try:
-            return places.get((row.get("model_key"), *map(row.get, CELL)), ())
+            return self._places.get((row.get("model_key"), *map(row.get, CELL)), ())
         except TypeError:  # a list or a table where a label belongs
             return ()
 
-    return cells, find
+    def answered(
+        self,
+        rows: Iterable[dict[str, Any]],
+        path: Path,  # their file, for a message
+        reading: Reading,
+        answerers: Answerers,
+        is_known: Callable[[int, int], bool],  # whether a batch of the cell at a place has a row already
+    ) -> Iterator[tuple[dict[str, Any], Sequence[int]]]:
+        """Yield rows with the places of the cells that they answer: none for a row that is not needed.
+
+        A row that does not fit, or answers what another one has answered, is refused or left out.
+        """
+        for row in rows:
+            places = self.places_of(row)
+            if places:
+                first = self.cells[places[0]]
+                fault = fault_of(row, self._design.target_words[first.bias_type, first.template_id])
+                if fault is None and is_known(places[0], row.get("batch", 0)):
+                    fault = "another row answers the same prompt"
+                if fault is not None:
+                    reading.refuse(path, fault, skip_bad=self._design.study.skip_bad_lines)
+                    continue
+                answerers.add_answers(row)
+            yield row, places

@@ -1,10 +1,9 @@
-"""The prober's recipe: cells → scores → rows on disk → shares → effects → tables."""
+"""One model's cells as questions, their batches and rows, and the prompt format of each model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from biaskit.errors import ModelError, StudyError
@@ -20,33 +19,13 @@ from biaskit.records import PROBE_FORMATS, Failed, PromptFormat, Scored, ScoreRe
 from biaskit.runs.course import Pending
 from biaskit.runs.rows import NoRow
 from biaskit.runs.score_rows import row_of
-from biaskit.runs.score_work import ScoreWork, score_models
-from biaskit.runs.session import Outcome, Session
+from biaskit.runs.score_work import ScoreWork
+from biaskit.runs.session import Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
 
 Json = dict[str, Any]
-Look = Callable[[ContinuationScorer, PromptFormat], None]
 CHAT_FIRST: tuple[PromptFormat, ...] = ("chat-prefill", "raw", "chat-continue")
-
-
-def score_cells(
-    design: ProbeDesign,
-    session: Session[ContinuationScorer],
-    look: Look | None = None,  # is given each model and its form before anything of it is planned
-    resolved: Json | None = None,  # the design's description, where it is at hand
-) -> Outcome:
-    """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
-    stored: StoredRows[int] = StoredRows(matched_samples, 0)
-
-    def work_of(scorer: ContinuationScorer, prompt_format: PromptFormat) -> CellWork:
-        if look is not None:
-            look(scorer, prompt_format)
-        return CellWork(design, scorer, prompt_format, stored, session.shard)
-
-    return score_models(
-        design, session, resolved, stored, partial(_choose_formats, design.study, session), work_of
-    )
 
 
 def matched_samples(row: Mapping[str, Any]) -> int:
@@ -99,19 +78,33 @@ class CellWork(ScoreWork[int]):
     def named(self, key: str) -> str:
         """The template and the job of a request."""
         for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
-            if any(
-                self.sample_batches.request(request, number).key == key
-                for number in range(self.sample_batches.most)
-            ):
-                return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
+            for number in range(self.sample_batches.most):
+                if self.sample_batches.request(request, number).key == key:
+                    return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
         return ""
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Of each open cell's next batch, with what all batches up to the cap would take."""
         plan = super().plan(pending, session)
-        return (
-            plan if not pending.requests or self.estimator.samples is None else self._with_all_batches(plan)
-        )
+        if not pending.requests or self.estimator.samples is None:
+            return plan
+        (least, most), sample_batches = self._open.outlook(), self.sample_batches
+        more = most / least
+        of_most: dict[str, Any] = {}
+        if plan.calls is not None:
+            # Requests are cut at multiples of their number of texts: a later batch may need one more.
+            calls = []
+            for number in range(sample_batches.most):
+                asked = sample_batches.request(self.cells.requests[0], number)
+                calls.append(self.model.plan_scores([asked]).calls)
+            more *= max(calls) / calls[0]
+            of_most["calls_most"] = round(plan.calls * more)
+        if plan.seconds is not None:
+            of_most["seconds_most"] = plan.seconds * more
+        if plan.cost is not None:
+            of_most["cost_most"] = plan.cost * more
+        tokens = round(plan.prompt_tokens * more)
+        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def shows(self, session: Session[Any]) -> str:
         """Say which difference between groups of jobs the plan could show."""
@@ -120,32 +113,6 @@ class CellWork(ScoreWork[int]):
             of_demo=self.model.identity.spec == "demo-base",
             n_models=len(session.models),
         )
-
-    def _with_all_batches(self, plan: ModelPlan) -> ModelPlan:
-        """The plan with what all batches up to the cap would take."""
-        (least, most), sample_batches = self._open.outlook(), self.sample_batches
-        more = most / least
-        calls_most = seconds_most = cost_most = None
-        if plan.calls is not None:
-            # Requests are cut at multiples of their number of texts: a later batch may need one more.
-            cell = self.cells.requests[0]
-            calls = [
-                self.model.plan_scores([sample_batches.request(cell, n)]).calls
-                for n in range(sample_batches.most)
-            ]
-            more *= max(calls) / calls[0]
-            calls_most = round(plan.calls * more)
-        if plan.seconds is not None:
-            seconds_most = plan.seconds * more
-        if plan.cost is not None:
-            cost_most = plan.cost * more
-        of_most: dict[str, Any] = {
-            "calls_most": calls_most,
-            "seconds_most": seconds_most,
-            "cost_most": cost_most,
-        }
-        tokens = round(plan.prompt_tokens * more)
-        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
         """The planned batches, and the batches that follow from their answers."""
@@ -167,7 +134,7 @@ class CellWork(ScoreWork[int]):
         return self.label, self.n_due - self._open.n_left, self.n_due
 
 
-def _choose_formats(
+def choose_formats(
     study: ProbeStudy, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
 ) -> dict[str, PromptFormat]:
     """`auto`: the first format that every model can take; where there is none, each model its own first."""
@@ -178,19 +145,20 @@ def _choose_formats(
         )
     tunings = {scorer.identity.tuning for scorer in scorers.values()}
     # Chat models are asked as people use them, where no base model is beside them (methods/prompts#formats).
-    order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMATS
-    usable = [prompt_format for prompt_format in order if not (system and prompt_format == "raw")]
+    usable = list(CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMATS)
+    if system:
+        usable.remove("raw")
     usable = usable if study.prompt_format == "auto" else [study.prompt_format]
     takes: dict[str, list[PromptFormat]] = {}
     for label, scorer in scorers.items():
-        formats = [prompt_format for prompt_format in usable if prompt_format in scorer.identity.formats]
+        formats = list(filter(scorer.identity.formats.__contains__, usable))
         if formats and (scorer.identity.takes_system or not system):
             takes[label] = formats
         else:
             session.leave_out(label, _no_format(scorer, study, system=system))
-    common = [*usable]
+    common = usable
     for formats in takes.values():
-        common = [prompt_format for prompt_format in common if prompt_format in formats]
+        common = list(filter(formats.__contains__, common))
     if takes and not common:
         session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
     chosen = {label: common[0] if common else formats[0] for label, formats in takes.items()}
@@ -208,7 +176,7 @@ def _choose_formats(
 
 
 def _no_format(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:
-    """Why a model can take none of the forms that are left."""
+    """Why a model can take none of the formats that are left."""
     label = scorer.identity.label
     if scorer.identity.where == "api" and not (system and scorer.identity.formats):
         try:

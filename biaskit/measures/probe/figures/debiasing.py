@@ -18,9 +18,8 @@ def debiasing(view: View) -> Iterator[Figure]:
     """Draw the share under each debiasing prompt (and level) minus the share without one."""
     rows = forest.crossed(view, view.tests(), "debiasing", "levels")
     rows = [row for row in rows if row.gender in view.part.contrast]
-    yield from view.charts(
-        rows, "debiasing", "What each debiasing prompt changes", _debiasing, column="model_a"
-    )
+    title = "What each debiasing prompt changes"
+    yield from view.charts(rows, "debiasing", title, _debiasing, column="model_a")
 
 
 def _debiasing(view: View, rows: Sequence[Contrast], models: Sequence[str]) -> Plot:

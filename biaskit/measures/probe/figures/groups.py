@@ -12,7 +12,7 @@ from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import Row, distinct, first, grouped, where
+from biaskit.tables.query import Row, column, defined, distinct, first, grouped, where
 
 CAPTIONS: Mapping[str, str] = words("probe")["captions"]
 
@@ -25,9 +25,9 @@ def groups(view: View) -> Iterator[Figure]:
 def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     # The contrast's groups are at the two ends, so that each can be read from a straight edge.
     left, right = view.part.contrast
-    genders = [left, *(g for g in distinct(rows, "gender") if g not in (left, right)), right]
+    genders = sorted(distinct(rows, "gender"), key=lambda gender: (gender != left, gender == right))
     bands = []
-    for group in [g for g in view.job_groups() if where(rows, job_group=g)]:
+    for group in filter(distinct(rows, "job_group").__contains__, view.job_groups()):
         panels = []
         for bias_type in distinct(rows, "bias_type"):
             of_panel = where(rows, bias_type=bias_type, job_group=group)
@@ -35,7 +35,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         name = jobs_of(view.part, group) if group else ""
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
     said = {"people": people(left), "weak": percent(WEAK), "estimators": estimators_of(rows), "thin": ""}
-    if any(row["share_low"] is not None for row in rows):
+    if defined(rows, "share_low"):
         said["thin"] = CAPTIONS["thin"]
     templates = spread(rows, "n_templates")
     caption = CAPTIONS["groups"].format(jobs=_n_jobs(rows), templates=templates, **said)
@@ -63,9 +63,9 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
     bars: list[Bar | None] = []
     beside = []
     for model in models:
-        row_of = {row["gender"]: row for row in where(rows, model=model)}
+        row_of = {row["gender"]: row for row in defined(where(rows, model=model), "share")}
         row = row_of.get(genders[0])
-        if row is None or any(g not in row_of or row_of[g]["share"] is None for g in genders):
+        if row is None or not row_of.keys() >= {*genders}:
             bars.append(None)
             beside.append("–")
             continue
@@ -74,7 +74,7 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
         parts = [(row_of[gender]["share"], *look_of(gender, genders)) for gender in genders]
         interval = number(row["ci_low"]), number(row["ci_high"])
         bounds = None if row["share_low"] is None else (row["share_low"], row["share_high"])
-        behind = [number(job[f"{genders[0]}_share"]) for job in of_jobs]
+        behind = list(map(number, column(of_jobs, f"{genders[0]}_share")))
         bars.append(Bar(parts, pale=little, interval=interval, bounds=bounds, behind=behind))
         coverage = "–" if row["coverage"] is None else f"{row['coverage']:.2g}"
         beside.append(f"[{coverage}]" if little else coverage)
@@ -83,26 +83,23 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
     return Panel(models, axis, (), bars, title, beside, "cov.", pitch=0.34)
 
 
-_SOURCES = (
-    ("var_job", "jobs", "#b8a37a"),
-    ("var_template", "templates", "#7c9cb5"),
-    ("var_residual", "residual", "#e0e0e0"),
-)
+_SOURCES: Mapping[str, Sequence[str]] = words("probe")["variance"]
+"""Column of a part of the variance → its name and colour."""
 
 
 def variance(view: View) -> Iterator[Figure]:
     """Draw the parts of a share's variance: between jobs, between templates, and the rest."""
     gender = view.part.contrast[0]
-    rows = where(view.plain("probe_variance"), gender=gender)
-    yield from view.charts(
-        rows, "variance", f"Where the share of {people(gender)} varies", _variance, size=10
-    )
+    rows, title = view.plain("probe_variance"), f"Where the share of {people(gender)} varies"
+    yield from view.charts(where(rows, gender=gender), "variance", title, _variance, size=10)
 
 
 def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     job_groups = view.job_groups()
-    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
-    lines.sort(key=lambda line: (models.index(line[0]), job_groups.index(line[1])))
+    lines = sorted(
+        grouped(rows, "model", "job_group"),
+        key=lambda line: (models.index(line[0]), job_groups.index(line[1])),
+    )
     names = []
     for model, group in lines:
         jobs = jobs_of(view.part, group) if group else ""
@@ -113,12 +110,12 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         deviations = []
         for model, group in lines:
             row = first(rows, bias_type=bias_type, model=model, job_group=group)
-            parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
+            parts = [number(row[name] if row else None) for name in _SOURCES]
             total = sum(parts)
             if total > 0:
                 deviations.append(f"{total**0.5:.2f}".removeprefix("0"))
-                looks = zip(parts, _SOURCES, HATCHES, strict=False)
-                bars.append(Bar([(part / total, colour, hatch) for part, (*_, colour), hatch in looks]))
+                looks = zip(parts, _SOURCES.values(), HATCHES, strict=False)
+                bars.append(Bar([(part / total, colour, hatch) for part, (_, colour), hatch in looks]))
             else:
                 deviations.append("0" if total == 0 else "–")
                 bars.append(None)
@@ -127,5 +124,7 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     measured = view.plain("probe_groups")
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
     caption = CAPTIONS["variance"].format(_n_jobs(measured), templates)
-    legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
+    legend = []
+    for (name, colour), hatch in zip(_SOURCES.values(), HATCHES, strict=False):
+        legend.append(Entry(name, patch=(colour, hatch)))
     return Plot([Band(panels)], caption, legend)

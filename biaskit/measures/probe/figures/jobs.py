@@ -12,7 +12,7 @@ from biaskit.report.figures.plot import Band, Dots, Panel, Plot, shares
 from biaskit.report.figures.style import asked, people
 from biaskit.report.figures.view import View, all_marks, portions, spread
 from biaskit.report.figures.workforce import LEGEND, PER_FIGURE, Lines, spots_of, square
-from biaskit.tables.query import Row, defined, distinct, first, in_main_context, where
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_context, where
 
 
 def jobs(view: View) -> Iterator[Figure]:
@@ -47,9 +47,7 @@ def workforce(view: View) -> Iterator[Figure]:
     if not group or not view.shows("workforce"):
         return
     rows = defined(view.plain("probe_jobs"), "workforce_share")
-    pairs = []
-    for model in view.models:
-        pairs += [(model, bias_type) for bias_type in distinct(where(rows, model=model), "bias_type")]
+    pairs = sorted(grouped(rows, "model", "bias_type"), key=lambda pair: view.models.index(pair[0]))
     for nth, place, some in portions(pairs, PER_FIGURE):
         title = f"Share of {people(group)} and the workforce share"
         yield view.figure(f"workforce{nth}", title, _workforce(view, rows, some), place)

@@ -13,7 +13,17 @@ from biaskit.report.figures.style import HATCHES, asked, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.report.next_tokens import EVERY_GROUP
-from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, without_debiasing
+from biaskit.tables.query import (
+    Row,
+    apart_from,
+    column,
+    defined,
+    distinct,
+    grouped,
+    in_main_context,
+    where,
+    without_debiasing,
+)
 
 LISTED = "listed:"
 KINDS: Mapping[str, Sequence[str]] = words("probe")["outcomes"]["drawn"]
@@ -34,15 +44,13 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     listed.sort(key=lambda group: (group != left, group == right))
     # Outcome → name, colour and hatch.
     looks = {f"{LISTED}{group}": (people(group), *look_of(group, listed)) for group in listed}
-    present = {row["outcome"] for row in rows if row["share"]}
     for i, (kind, (words_of_kind, colour)) in enumerate(KINDS.items()):
-        if kind in present:
+        if any(column(where(rows, outcome=kind), "share")):
             looks[kind] = (words_of_kind, colour, HATCHES[i % 2 * 3])
     several = len(distinct(rows, "model")) > 1
-    groups = distinct(rows, "job_group")
-    apart = [group for group in groups if group != EVERY_GROUP] or groups
+    of_groups = apart_from(rows, job_group=EVERY_GROUP)
     bars: dict[str, dict[str, Bar]] = {}
-    drawn = grouped((row for row in rows if row["job_group"] in apart), "model", "bias_type", "job_group")
+    drawn = grouped(of_groups or rows, "model", "bias_type", "job_group")
     for (model, bias_type, group), of_bar in islice(drawn.items(), _MOST_ROWS):
         jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
@@ -50,11 +58,9 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
         parts = [(share_of[kind], *look[1:]) for kind, look in looks.items() if kind in share_of]
         bars.setdefault(bias_type, {})[name] = Bar(parts)
     axis = shares("share of the answers")
-    panels = [
-        Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26)
-        for bias_type, of_kind in bars.items()
-    ]
-    answers = spread([row for row in rows if row["job_group"] != EVERY_GROUP], "n_answers")
-    caption = CAPTIONS["outcomes"].format(answers)
+    panels = []
+    for bias_type, of_kind in bars.items():
+        panels.append(Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26))
+    caption = CAPTIONS["outcomes"].format(spread(of_groups, "n_answers"))
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
     return Plot([Band(panels)], caption, legend)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.answers import answers, slopes, workforce
+from biaskit.measures.probe.findings.blocks import widest_bounds
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.debiasing import debiasing
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, defined, distinct
+from biaskit.tables.query import Row, defined, distinct, named
 
 __all__ = ["findings", "limits", "not_measured", "slopes"]
 
@@ -35,14 +37,10 @@ def findings(content: Content) -> Iterator[Sentence]:
 def limits(parts: Sequence[Part]) -> Iterator[str]:
     """Say where its shares have little evidence, and what they are of."""
     said, own = words("probe")["limits"], parts_of(parts, "probe")
-    groups: list[Row] = []
-    jobs: list[Row] = []
-    for part in own:
-        groups += part.tables.get("probe_groups", ())
-        jobs += part.tables.get("probe_jobs", ())
+    groups, jobs = _rows(own, "probe_groups"), _rows(own, "probe_jobs")
     if "diverse" in distinct(groups, "gender"):
         yield said["diverse"]
-    if any(row.get("workforce_share") is not None for row in jobs):
+    if defined(jobs, "workforce_share"):
         yield LIMITS["workforce"]
     for part in own:
         for limit in _of_part(part.tables.get("probe_groups", ())):
@@ -54,11 +52,14 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     yield from used_formats(own, "probe")
 
 
+def _rows(parts: Iterable[Part], table: str) -> list[Row]:
+    return list(chain.from_iterable(part.tables.get(table, ()) for part in parts))
+
+
 def _of_part(rows: Sequence[Row]) -> Iterator[str]:
     """Say where a study has little evidence: templates, jobs, estimators; `rows`: of probe_groups.csv."""
     said = words("probe")["limits"]["of_study"]
-    templates = min((row["n_templates"] for row in rows if row["n_templates"]), default=0)
-    jobs = min((row["n_jobs"] for row in rows if row["n_jobs"]), default=0)
+    templates, jobs = (min(named(rows, name), default=0) for name in ("n_templates", "n_jobs"))
     if templates == 1:
         yield said["one_template"]
     elif 0 < templates <= FEW_TEMPLATES:
@@ -67,19 +68,18 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
         yield said["one_job"]
     elif 0 < jobs < FEW_ITEMS:
         yield said["few_jobs"].format(count(jobs, "job"))
-    estimators = [estimator for estimator in distinct(rows, "estimator") if estimator]
+    estimators = named(rows, "estimator")
     if len(estimators) > 1:
         yield said["estimators"].format(listed(estimators))
-    widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
-    if any(width > WIDE_BOUNDS for width in widths):
-        yield said["bounds"].format(percent(max(widths)))
+    width = widest_bounds(rows)
+    if width is not None and width > WIDE_BOUNDS:
+        yield said["bounds"].format(percent(width))
     if "sampling" in estimators:
         yield said["sampling"]
 
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     """Name the study of debiasing prompts, where none was used."""
-    own = [part for part in parts if part.measurement == "probe"]
-    asked = {row["debiasing_id"] for part in own for row in part.tables.get("probe_groups", ())}
-    if own and not asked - {0}:
+    own = parts_of(parts, "probe")
+    if own and not named(_rows(own, "probe_groups"), "debiasing_id"):
         yield words("probe")["limits"]["no_debiasing"]

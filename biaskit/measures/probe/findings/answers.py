@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from biaskit.common.wording import count, percent, percent_range, share_with_interval
 from biaskit.measurement import words
+from biaskit.measures.probe.contrasts import columns_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
@@ -58,7 +59,7 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
     weak = block.is_weak(model)
     pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model), "of": ""}
     pieces["who"] = who(block.gender)
-    rows = [row for row in (block.row(model, group) for group in block.groups) if row is not None]
+    rows = [*filter(None, (block.row(model, group) for group in block.groups))]
     if not is_under(block.coverage(model), LITTLE):  # where it is, the opening says so
         pieces["of"] = " of the probability on the target words"
     for row in defined(rows, "share"):
@@ -193,7 +194,7 @@ def _sentence(slope: AnswerSlope) -> Sentence:
 
 def _neither(block: ProbeBlock, model: str) -> list[str]:
     """Note how much is said of neither gender of the contrast: the line holds one against both."""
-    shares = [f"{gender}_share" for gender in block.part.contrast]
+    shares = columns_of(block.part.contrast, "share")
     rows = [row for row in block.jobs.get((model,), ()) if row.keys() >= {*shares}]
     known = defined(rows, *shares)
     either = sum(row[name] for row in known for name in shares)

@@ -88,10 +88,14 @@ class ProbeBlock:
             "pieces": pieces,
         }
 
+    def of_table(self, name: str) -> list[Row]:
+        """Pick its rows of a probe table."""
+        return where(self.part.tables.get(name, ()), **self.scope)
+
     @cached_property
     def rows(self) -> list[Row]:
         """Its rows of probe_groups."""
-        return where(self.part.tables.get("probe_groups", ()), **self.scope)
+        return self.of_table("probe_groups")
 
     @cached_property
     def _rows_by_model(self) -> dict[tuple[str, ...], list[Row]]:
@@ -140,12 +144,12 @@ class ProbeBlock:
     @cached_property
     def jobs(self) -> dict[tuple[str, ...], list[Row]]:
         """Its rows of probe_jobs by model."""
-        return grouped(where(self.part.tables.get("probe_jobs", ()), **self.scope), "model")
+        return grouped(self.of_table("probe_jobs"), "model")
 
     @cached_property
     def outcomes(self) -> dict[tuple[str, ...], list[Row]]:
         """Its rows of probe_outcomes by model."""
-        return grouped(where(self.part.tables.get("probe_outcomes", ()), **self.scope), "model")
+        return grouped(self.of_table("probe_outcomes"), "model")
 
     def row(self, model: str, group: str) -> Row | None:
         """The row of a group of jobs and the gender that sentences speak of."""
@@ -165,17 +169,22 @@ def blocks_in(content: Content) -> Iterator[ProbeBlock]:
         yield from blocks_of(part)
 
 
+def widest_bounds(rows: Sequence[Row]) -> float | None:
+    """Find the greatest width of the bounds of a share; None where no row has bounds."""
+    bounded = defined(rows, "share_low", "share_high")
+    return max((row["share_high"] - row["share_low"] for row in bounded), default=None)
+
+
 def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:
     """Say what was measured: estimator, format, n, model; then what the `rows` of a sentence rest on."""
     shares = block.rows_of(model)
-    templates = [row["n_templates"] for row in shares if row["n_templates"] is not None]
+    templates = distinct(defined(shares, "n_templates"), "n_templates")
     jobs = count(total(shares, "n_jobs"), "job")
-    plural = "" if set(templates) == {1} else "s"
+    plural = "" if templates == [1] else "s"
     size = f"{number_range(templates)} template{plural} × {jobs}" if templates else ""
     notes = [*extra, *noted([*rows, *shares])]
     # A service that shows only its likeliest words leaves bounds around a share.
-    widths = [row["share_high"] - row["share_low"] for row in defined(shares, "share_low", "share_high")]
-    if widths:
-        notes.append(f"bounds of up to {points(max(widths))} around a share")
+    if (width := widest_bounds(shares)) is not None:
+        notes.append(f"bounds of up to {points(width)} around a share")
     prompt_format = f"{block.prompt_format} prompts"
     return measured_by(listed(distinct(shares, "estimator")), prompt_format, size, short(model), notes=notes)

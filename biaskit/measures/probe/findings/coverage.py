@@ -21,8 +21,7 @@ RARE = 0.01
 def coverage(content: Content) -> Iterator[Sentence]:
     """Say little coverage, and answers that decline."""
     for block in blocks_in(content):
-        scope = {**block.scope, "job_group": EVERY_GROUP}
-        next_tokens = grouped(where(block.part.tables.get("probe_next", ()), **scope), "model")
+        next_tokens = grouped(where(block.of_table("probe_next"), job_group=EVERY_GROUP), "model")
         for model in block.models:
             yield from _coverage(block, model, next_tokens.get((model,), ()))
             yield from _declined(block, model)

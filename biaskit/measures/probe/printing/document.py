@@ -14,12 +14,14 @@ from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
 from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
 from biaskit.tables.coverage import WEAK, coverage_of
-from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
+from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, named, where
 
 SAYS: Mapping[str, Any] = words("probe")["printed"]
 CONTEXTS: Mapping[str, str] = SAYS["contexts"]
-Blocks = list[tuple[str, Row]]
+Blocks = Mapping[str, Row]
+"""Heading over columns → the values that choose their rows."""
 Show = Callable[[Row], str | None]
+_Line = tuple[tuple[str, ...], Sequence[Row], bool]  # its words, its rows, whether their coverage is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
             surroundings.append(("  bounds (top-k)", _between("share_low", "share_high")))
         if "sampling" in estimators:
             surroundings.append(("  SE of sampling", _between("se_sampling")))
-        lines += [(name, *_cells(of_model, job_groups, frame, show)) for name, show in surroundings]
+        for name, show in surroundings:
+            lines.append((name, *_cells(of_model, job_groups, frame, show)))
     return TitledTable(
         title=title,
         header=_header(("Model",), [""], job_groups, frame),
@@ -97,15 +100,15 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, context: str, *, 
             name = f"  {people(group)}" if group else SAYS["outcomes"][outcome]
             lines.append((name, *(share_of(first(of_kind, job_group=column)) for column in columns)))
     # Few jobs or templates make wide intervals.
-    n, jobs, templates = (_most(rows, name) for name in ("n_answers", "n_jobs", "n_templates"))
+    jobs, templates = count(_most(rows, "n_jobs"), "job"), count(_most(rows, "n_templates"), "template")
     who = f", {model}" if several else ""
-    note = SAYS["answers"].format(n, count(jobs, "job"), count(templates, "template"))
+    note = SAYS["answers"].format(_most(rows, "n_answers"), jobs, templates)
     title = f"Answers to {bias_type} prompts{_within(context)}{who}: % of the sampled texts [95 %]"
     return listed_table(title, ["The answer", *(f"{name} jobs" for name in columns)], lines, note=note)
 
 
 def _most(rows: Sequence[Row], name: str) -> int:
-    return max((row[name] or 0 for row in rows), default=0)
+    return max(named(rows, name), default=0)
 
 
 def share_of(row: Row | None) -> str:
@@ -119,7 +122,7 @@ def share_of(row: Row | None) -> str:
 
 def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
     """Name a model, with its estimator unless that is exact, and its format where the table has several."""
-    estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
+    estimator = next(iter(named(rows, "estimator")), "exact")
     said = [] if estimator == "exact" else [estimator]
     if len(distinct(table, "prompt_format")) > 1:
         said += distinct(rows, "prompt_format")
@@ -134,11 +137,17 @@ def _letters(frame: Frame, rows: Sequence[Row]) -> str:
 
 
 def _what(rows: Sequence[Row]) -> str:
-    counts = {row["job_group"]: row["n_jobs"] for row in rows}
-    jobs = " and ".join(count(n, f"{group} job") for group, n in counts.items())
-    estimators = distinct(rows, "estimator")
-    more = [says for estimator, says in SAYS["of_estimator"].items() if estimator in estimators]
-    return str(SAYS["what"]).format(_most(rows, "n_templates"), "".join(more), jobs)
+    estimators, more = distinct(rows, "estimator"), ""
+    for estimator, says in SAYS["of_estimator"].items():
+        if estimator in estimators:
+            more += says
+    return str(SAYS["what"]).format(_most(rows, "n_templates"), more, jobs_in(rows))
+
+
+def jobs_in(rows: Sequence[Row]) -> str:
+    """Count the jobs of each group: '20 female-dominated jobs and 20 male-dominated jobs'."""
+    n_jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
+    return " and ".join(count(n, f"{group} job") for group, n in n_jobs.items())
 
 
 def _by_debiasing(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
@@ -159,12 +168,12 @@ def _by_debiasing(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) ->
 
 def by_contexts(bias_type: str, contexts: Sequence[str]) -> Blocks:
     """Put contexts side by side, of one bias type (Mattern)."""
-    return [(CONTEXTS[context], {"bias_type": bias_type, "context": context}) for context in contexts]
+    return {CONTEXTS[context]: {"bias_type": bias_type, "context": context} for context in contexts}
 
 
 def by_types(types: Sequence[str]) -> Blocks:
     """Put bias types side by side (OccuGender, Tables 9-18)."""
-    return [(bias_type.capitalize(), {"bias_type": bias_type}) for bias_type in types]
+    return {bias_type.capitalize(): {"bias_type": bias_type} for bias_type in types}
 
 
 def by_debiasing(
@@ -178,57 +187,55 @@ def by_debiasing(
 ) -> TitledTable:
     """Make a table of one model's debiasing prompts, each level's average after it.
 
-    `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; a block is a heading over columns and
-    the values that choose their rows; `apart`: the level has its own column.
+    `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; `apart`: the level has its own column.
     """
-    job_groups = _job_groups(rows)
-    lines: list[tuple[str, ...]] = []
+    last_of = {level: number for number, level in frame.levels.items()}
 
-    def add(level: str, name: str, of_line: Sequence[Row], *, average: bool = False) -> None:
-        cells = _in_blocks(of_line, blocks, job_groups, frame, coverage=not average)
-        lead = (level, name) if apart else (f"{level} {name}".strip(),)
-        lines.append((*lead, *cells))
+    def lead(level: str, name: str) -> tuple[str, ...]:
+        return (level, name) if apart else (f"{level} {name}".strip(),)
 
-    add("", "None", where(rows, debiasing_id=NO_DEBIASING))
+    lines: list[_Line] = [(lead("", "None"), where(rows, debiasing_id=NO_DEBIASING), True)]
     for number, level in frame.levels.items():
-        add(level, str(number), where(rows, debiasing_id=number))
-        last = [i for i, other in frame.levels.items() if other == level][-1] == number
-        if level and last:
-            add(level, "average", where(levels, level=level), average=True)
+        lines.append((lead(level, str(number)), where(rows, debiasing_id=number), True))
+        if level and last_of[level] == number:
+            lines.append((lead(level, "average"), where(levels, level=level), False))
     heads = ("Abstraction", "ID") if apart else ("Debiasing prompt",)
-    return TitledTable(
-        title=title,
-        header=_header(heads, [name for name, _ in blocks], job_groups, frame),
-        rows=tuple(lines),
-        note=_letters(frame, rows) + SAYS["coverage"],
-        n_text=len(heads),
-    )
+    return _of_lines(frame, rows, title, heads, blocks, lines)
 
 
 def by_debiasing_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
     """Make Mattern's Tables 7-8: every model below each debiasing prompt, without averages of levels."""
-    job_groups = _job_groups(rows)
-    lines = []
-    for number in (NO_DEBIASING, *frame.levels):
-        for model in distinct(rows, "model"):
-            of_line = where(rows, model=model, debiasing_id=number)
-            cells = _in_blocks(of_line, blocks, job_groups, frame)
-            name = "None" if number == NO_DEBIASING else str(number)
-            lines.append((name, _named(model, of_line, rows), *cells))
-    return TitledTable(
-        title=title,
-        header=_header(("ID", "Model"), [name for name, _ in blocks], job_groups, frame),
-        rows=tuple(lines),
-        note=_letters(frame, rows) + SAYS["coverage"],
-        n_text=2,
-    )
+    lines: list[_Line] = []
+    for number, model in product((NO_DEBIASING, *frame.levels), distinct(rows, "model")):
+        of_line = where(rows, model=model, debiasing_id=number)
+        name = "None" if number == NO_DEBIASING else str(number)
+        lines.append(((name, _named(model, of_line, rows)), of_line, True))
+    return _of_lines(frame, rows, title, ("ID", "Model"), blocks, lines)
+
+
+def _of_lines(
+    frame: Frame,
+    rows: Sequence[Row],
+    title: str,
+    heads: tuple[str, ...],
+    blocks: Blocks,
+    lines: Sequence[_Line],
+) -> TitledTable:
+    job_groups, shown = _job_groups(rows), []
+    for words_of_line, of_line, coverage in lines:
+        cells = list(words_of_line)
+        for chosen in blocks.values():
+            cells += _shares(where(of_line, **chosen), job_groups, frame, coverage=coverage)
+        shown.append(tuple(cells))
+    header, note = _header(heads, list(blocks), job_groups, frame), _letters(frame, rows) + SAYS["coverage"]
+    return TitledTable(title, header, tuple(shown), note, len(heads))
 
 
 def _header(
     words: tuple[str, ...], blocks: Sequence[str], job_groups: Sequence[str], frame: Frame
 ) -> tuple[tuple[Heading, ...], ...]:
     width = len(frame.groups) + 1
-    lead = tuple(Heading("") for _ in words)
+    lead = (Heading(""),) * len(words)
     over = [(*lead, *(Heading(name, width * len(job_groups)) for name in blocks))] if any(blocks) else []
     groups = (*lead, *(Heading(group, width) for _ in blocks for group in job_groups))
     names = [*(SAYS["letters"].get(group, group) for group in frame.groups), "cov."]
@@ -244,15 +251,6 @@ def _cells(
         of_group = [first(rows, job_group=job_group, gender=gender) for gender in frame.groups]
         cells += [(show(row) if row is not None else None) or "–" for row in of_group]
         cells.append(_coverage(of_group) if coverage else "")
-    return cells
-
-
-def _in_blocks(
-    rows: Sequence[Row], blocks: Blocks, job_groups: Sequence[str], frame: Frame, *, coverage: bool = True
-) -> list[str]:
-    cells: list[str] = []
-    for _, chosen in blocks:
-        cells += _shares(where(rows, **chosen), job_groups, frame, coverage=coverage)
     return cells
 
 
@@ -282,9 +280,10 @@ def _between(*columns: str) -> Show:
 
 
 def _coverage(rows: Sequence[Row | None]) -> str:
-    value = next((row["coverage"] for row in rows if row is not None), None)
-    if value is None:
+    row = next(filter(None, rows), None)
+    if row is None or row["coverage"] is None:
         return UNDEFINED
+    value = row["coverage"]
     return f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
 
 

@@ -11,13 +11,13 @@ from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.printing.document import (
     CONTEXTS,
-    Blocks,
     Frame,
     by_contexts,
     by_debiasing,
     by_debiasing_and_model,
     by_model,
     by_types,
+    jobs_in,
 )
 from biaskit.records import NO_DEBIASING
 from biaskit.report.reasons import because
@@ -25,7 +25,7 @@ from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of, summary_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, Tables, defined, distinct, grouped, where
+from biaskit.tables.query import Row, Tables, distinct, grouped, named, where
 
 _PAPERS: Mapping[str, Any] = words("probe")["papers"]
 UNIT = "% of the probability on the target words"
@@ -45,13 +45,11 @@ def papers(part: Part, _between: Tables) -> list[PaperTable]:
     tables: list[PaperTable] = []
     for (prompt_format,), rows in (formats := grouped(groups, "prompt_format")).items():
         averages = where(part.tables.get("probe_levels", ()), prompt_format=prompt_format)
-        ending, format_said = (
-            (f"-{slug(prompt_format)}", f", prompt format {prompt_format}") if len(formats) > 1 else ("", "")
-        )
-        debiasing_prompts = sorted({row["debiasing_id"] for row in rows} - {NO_DEBIASING})
-        frame = Frame(
-            genders, part.min_coverage, {number: level_of.get(number, "") for number in debiasing_prompts}
-        )
+        ending = format_said = ""
+        if len(formats) > 1:
+            ending, format_said = f"-{slug(prompt_format)}", f", prompt format {prompt_format}"
+        levels = {number: level_of.get(number, "") for number in sorted(named(rows, "debiasing_id"))}
+        frame = Frame(genders, part.min_coverage, levels)
         tables += tables_of(frame, rows, averages, part, ending, format_said)
     return tables
 
@@ -78,9 +76,8 @@ def _occugender(
             place = claim.place(_PAPERS["occugender"][bias_type])
             table = by_model(frame, of_type, f"{title}{place}{format_said}: {UNIT}")
             name = claim.file_name(OCCUGENDER[bias_type], f"{bias_type}-bias")
-            yield PaperTable(
-                f"{name}{ending}", _explained(table, of_type, part, _PAPERS["intervals"] if claim else "")
-            )
+            table = _explained(table, of_type, part, _PAPERS["intervals"] if claim else "")
+            yield PaperTable(f"{name}{ending}", table)
     if not frame.levels:
         return
     types = [bias_type for bias_type in _PAPERS["tasks"] if where(plain or rows, bias_type=bias_type)]
@@ -89,10 +86,8 @@ def _occugender(
             of_context, averages = (where(t, model=model, context=context) for t in (rows, levels))
             claim = part.claim(DEBIASING) if context == "plain" else Claim.NONE
             place = "" if context == "plain" else f", {CONTEXTS[context].lower()}"
-            title = (
-                f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{format_said}: {UNIT}"
-            )
-            table = by_debiasing(frame, of_context, averages, title, by_types(types))
+            title = f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{format_said}"
+            table = by_debiasing(frame, of_context, averages, f"{title}: {UNIT}", by_types(types))
             name = claim.file_name(DEBIASING, "debiasing-prompts")
             name = f"{name}{ending}-{slug(model)}" + ("" if context == "plain" else f"-{context}")
             yield PaperTable(name, _explained(table, of_context, part, _PAPERS["no_intervals"]))
@@ -106,21 +101,20 @@ def _mattern(
         if not (of_type := where(rows, bias_type=bias_type)):
             continue
         claim = part.claim(MATTERN[bias_type])
-        one_model, every_model = (
-            claim.file_name(f"mattern-table-{n + i}", f"task-prompts-{bias_type}") + ending for n in (3, 7)
-        )
-        blocks: Blocks = by_contexts(bias_type, contexts)
+        own = f"task-prompts-{bias_type}"
+        one_model = claim.file_name(f"mattern-table-{3 + i}", own) + ending
+        every_model = claim.file_name(f"mattern-table-{7 + i}", own) + ending
+        blocks = by_contexts(bias_type, contexts)
         for model in distinct(of_type, "model"):
             of_model, averages = (where(t, model=model) for t in (of_type, levels))
             full_title = f"{title}, {model}{claim.place(_PAPERS['mattern'][bias_type])}{format_said}: {UNIT}"
             table = by_debiasing(frame, of_model, averages, full_title, blocks, apart=True)
-            yield PaperTable(
-                f"{one_model}-{slug(model)}", _explained(table, of_model, part, _PAPERS["levels"])
-            )
-        place = claim.place(f"Mattern et al., Table {7 + i}")
-        table = by_debiasing_and_model(
-            frame, of_type, f"{title}, every model{place}{format_said}: {UNIT}", blocks
+            table = _explained(table, of_model, part, _PAPERS["levels"])
+            yield PaperTable(f"{one_model}-{slug(model)}", table)
+        full_title = (
+            f"{title}, every model{claim.place(f'Mattern et al., Table {7 + i}')}{format_said}: {UNIT}"
         )
+        table = by_debiasing_and_model(frame, of_type, full_title, blocks)
         yield PaperTable(every_model, _explained(table, of_type, part, _PAPERS["no_intervals"]))
 
 
@@ -136,8 +130,6 @@ def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -
 def _counts(rows: Sequence[Row]) -> str:
     templates = []
     for (bias_type,), of_type in grouped(rows, "bias_type").items():
-        n = max(row["n_templates"] or 0 for row in of_type)
+        n = max(named(of_type, "n_templates"), default=0)
         templates.append(count(n, f"{bias_type} template"))
-    n_jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
-    jobs = [count(n, f"{group} job") for group, n in n_jobs.items()]
-    return f"{' and '.join(templates)}, {' and '.join(jobs)}"
+    return f"{' and '.join(templates)}, {jobs_in(rows)}"
