@@ -49,6 +49,21 @@ def named(rows: Iterable[Row], name: str) -> list[Any]:
     return list(filter(None, distinct(rows, name)))
 
 
+def column(rows: Iterable[Row], name: str) -> list[Any]:
+    """List the values of a column, one for each row."""
+    return [row[name] for row in rows]
+
+
+def lookup(rows: Iterable[Row], key: str, name: str) -> dict[Any, Any]:
+    """Map the values of one column to those of another."""
+    return {row[key]: row[name] for row in rows}
+
+
+def apart_from(rows: Iterable[Row], **values: object) -> list[Row]:
+    """Pick the rows with none of these values."""
+    return [row for row in rows if not any(row[name] == value for name, value in values.items())]
+
+
 def total(rows: Iterable[Row], name: str) -> Any:
     """Sum a column of counts; an undefined one adds nothing."""
     return sum(row[name] or 0 for row in rows)

@@ -17,13 +17,14 @@ from biaskit.compare.units import Values, unit_rows
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Row, Scope, adjust
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import (
     Tables,
     by_labels,
+    column,
     defined,
     distinct,
     grouped,
+    lookup,
     where,
     without_debiasing,
     women_among,
@@ -39,7 +40,7 @@ class Texts:
 
     model: str
     run: str
-    prompt_format: str  # prompt format
+    prompt_format: str
     scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`; empty without srb.csv
     shares: Values  # share of women, template `all`, no debiasing prompt
     least: Values  # the same if all texts that name no gender were about men
@@ -111,12 +112,11 @@ def texts_of(
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
         values: dict[tuple[str, str], Values] = {}
         for gender, score in product(genders, SCORES):
-            values[gender, score] = _values(where(scores, gender=gender), score)
+            values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
         means = where(plain, template_id="all")
         least: dict[str, float] = {}
         most: dict[str, float] = {}
-        for row in defined(means, "female_share"):
-            name = str(row["occupation"])
+        for name in column(defined(means, "female_share"), "occupation"):
             if among := women_among(GENDERS, where(plain, occupation=name)):
                 _, least[name], most[name], _ = among
         templates = tuple(map(str, distinct(plain, "template_id")))
@@ -125,7 +125,7 @@ def texts_of(
             run,
             prompt_format,
             values,
-            _values(means, "female_share"),
+            lookup(means, "occupation", "female_share"),
             least,
             most,
             templates,
@@ -135,10 +135,6 @@ def texts_of(
             seed=seed,
         )
     return texts_of_model
-
-
-def _values(rows: Iterable[StoredRow], column: str) -> Values:
-    return {str(row["occupation"]): None if row[column] is None else float(row[column]) for row in rows}
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
@@ -169,12 +165,15 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
                 scores = {member.model: member.scores.get((gender, score), {}) for member in members}
                 own = replace(scope, quantity=score, gender=gender)
                 rows += unit_rows(pair, scores, own, margins, seed)
-    if any(member.shares for member in members):
-        shares = {member.model: member.shares for member in members}
-        ends = {member.model: member.least for member in members}, {m.model: m.most for m in members}
+
+    def of(name: str) -> dict[str, Values]:
+        return dict(zip(map(attrgetter("model"), members), map(attrgetter(name), members), strict=True))
+
+    if any(of("shares").values()):
         scope = replace(scope, quantity="represented_share", gender="female")
         note = joined([member.note and f"{member.model}: {member.note}" for member in members])
-        for row in unit_rows(pair, shares, scope, margins, seed, ends=ends):
+        ends = of("least"), of("most")
+        for row in unit_rows(pair, of("shares"), scope, margins, seed, ends=ends):
             rows.append({**row, "reason": joined([str(row["reason"] or "") or None, note])})
     return rows, notes
 

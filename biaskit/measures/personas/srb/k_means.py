@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -128,9 +129,9 @@ def find_clusters(
     Reference: methods/srb#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
     """
     wanted = words_to_cluster(lists, drop_words=drop_words)
-    rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
-    with_row = [word for word in wanted if word in row_of]
-    raw_vectors = rows_of_words[[row_of[word] for word in with_row]].astype(np.float64)
+    row_of = dict(zip(words, range(len(words)), strict=True))
+    with_row = list(filter(row_of.__contains__, wanted))
+    raw_vectors = np.asarray(matrix)[list(map(row_of.__getitem__, with_row))].astype(np.float64)
     lengths = np.linalg.norm(raw_vectors, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
     usable_words, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
@@ -248,7 +249,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _models(lists: WordsByGender) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(model for model, _, _ in lists))
+    return tuple(dict.fromkeys(map(itemgetter(0), lists)))
 
 
 def _judge(
@@ -262,7 +263,7 @@ def _judge(
 
     Beside the rows: how many clusters are kept, and how many pass the 50 % rule on the sums.
     """
-    models, occupations = _models(lists), list(dict.fromkeys(occupation for _, occupation, _ in lists))
+    models, occupations = _models(lists), list(dict.fromkeys(map(itemgetter(1), lists)))
     cluster_of = {word: i for i, cluster in enumerate(clusters) for word in cluster}
     # [clusters, models, occupations, 2]: whether the women's, men's list holds a word of the cluster
     holds = np.zeros((len(clusters), len(models), len(occupations), 2), dtype=np.bool_)
@@ -273,7 +274,7 @@ def _judge(
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
     n_lists = holds.sum(axis=(1, 2, 3))
     order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
-    holds, ordered = holds[order], [clusters[i] for i in order]
+    holds, ordered = holds[order], list(map(clusters.__getitem__, order))
     counts = holds.sum(axis=2)
     is_kept_in_all = is_kept(counts[..., 0], counts[..., 1], released=released)
     summed = counts.sum(axis=1)
@@ -295,7 +296,7 @@ def _judge(
 
 def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
     """Name the categories of a cluster's words, those of most words first; None without one."""
-    n_of = Counter(categories[word] for word in words if word in categories)
+    n_of = Counter(filter(None, map(categories.get, words)))
     return "; ".join(sorted(n_of, key=lambda name: (-n_of[name], name))) or None
 
 

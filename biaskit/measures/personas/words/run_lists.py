@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, permutations, product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.measures.personas.words.contrasts import WordList
-from biaskit.measures.personas.words.lists import overlap, word_lists
+from biaskit.measures.personas.words.lists import AGAINST_ALL, overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
@@ -36,6 +37,11 @@ class RunLists:
     by_key: Mapping[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]]
     names: Mapping[str, frozenset[str]]
     english: FloatArray  # of the tokens' vocabulary
+
+    @property
+    def every(self) -> list[WordList]:
+        """The lists of all comparisons."""
+        return list(chain.from_iterable(lists for _, lists in self.by_key.values()))
 
     def compared(self, model: str, occupation: str, origin: str) -> TextComparison | None:
         """Find the texts that are compared."""
@@ -194,15 +200,11 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
     for key, (comparison, lists_here) in lists.by_key.items():
         if comparison.reason is not None:
             continue
-        for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
-            words: dict[str, list[str]] = {}
-            for word_list in lists_here:
-                if (word_list.gender, word_list.against) == (gender, against):
-                    words[word_list.method] = word_list.listed
-            for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
-                by_rival = set(words[rival])
+        for (gender, against), of_both in group_by(lists_here, attrgetter("gender", "against")).items():
+            words = {word_list.method: word_list.listed for word_list in of_both}
+            for method, rival in permutations(reversed(METHODS)) if against != AGAINST_ALL else ():
                 for word in words[method]:
-                    if word not in by_rival:
+                    if word not in words[rival]:
                         yield {**_scope(key), "gender": gender, "word": word, "only_in": method}
 
 
@@ -213,22 +215,18 @@ def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy
     """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
     shares = []
     for comparison, _ in lists.by_key.values():
-        texts = comparison.of_women_and_men().texts
-        if texts:
+        if texts := comparison.of_women_and_men().texts:
             counts = documents.counts_of(texts)
             columns, column_of = np.unique(counts.indices, return_inverse=True)
             topic = np.bincount(column_of, counts.data)
-            share = topic_share(topic, lists.english[columns], prior_of(study))
-            if share is not None:
-                shares.append(share)
-    return shares
+            shares.append(topic_share(topic, lists.english[columns], prior_of(study)))
+    return [share for share in shares if share is not None]
 
 
 def list_notes(lists: RunLists) -> Iterator[str]:
     """Note how many lists are no longer than their null, and which comparisons have none or few texts."""
-    every = [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here]
     shuffled = "genders, both without gendered words and names"
-    yield from length_notes(every, "lists", shuffled, "word_lists.csv")
+    yield from length_notes(lists.every, "lists", shuffled, "word_lists.csv")
     undefined = [comparison for comparison, _ in lists.by_key.values() if comparison.reason is not None]
     if undefined:
         first = undefined[0]
@@ -241,7 +239,7 @@ def list_notes(lists: RunLists) -> Iterator[str]:
 FEW_TEXTS = 20  # texts a side: a list with fewer gets a warning
 
 
-def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
+def length_notes(lists: Iterable[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
     """Note how many calibrated lists are no longer than their null, and how many rest on few texts."""
     defined = [each for each in lists if each.method == CALIBRATED and each.n_marked is not None]
     if short := sum(word_list.longer_than_null is False for word_list in defined):
