@@ -36,12 +36,14 @@ def debiasing_word_rows(
         for number in sorted(texts_of.keys() - {None, NO_DEBIASING}):
             of_both = [text for text in texts if text.debiasing_id in (number, NO_DEBIASING)]
             compared = distinct(of_both, attrgetter("debiasing_id"))
+            genders = ["female" if text.debiasing_id == number else "male" for text in compared]
+            # An occupation and its template have as many texts under the debiasing prompt as without it.
+            strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
             lists = word_lists(
                 documents.counts_of(compared),
                 words=words,
-                # An occupation and its template have as many texts under the debiasing prompt as without it.
-                genders=["female" if text.debiasing_id == number else "male" for text in compared],
-                strata=[f"{text.occupation}\n{text.template_id}" for text in compared],
+                genders=genders,
+                strata=strata,
                 english=of_english,
                 row_key=[model, "instruction", str(number)],
                 **chosen(study),

@@ -94,13 +94,15 @@ def labelled_texts(
     members = is_of.astype(np.float64)  # [k, documents]
     totals = (counts_here.T @ members.T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
+    strata_here, words_here = compress(strata, wanted), map(words.__getitem__, columns.tolist())
+    english_here = np.asarray(english, dtype=np.float64)[columns]
     return LabelledTexts(
         groups,
         counts_here,
         labels_here,
-        strata=tuple(compress(strata, wanted)),
-        words=tuple(map(words.__getitem__, columns.tolist())),
-        english=np.asarray(english, dtype=np.float64)[columns],
+        tuple(strata_here),
+        tuple(words_here),
+        english_here,
         elsewhere=outside,
         totals=totals,
         documents=documents,

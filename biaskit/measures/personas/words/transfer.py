@@ -122,14 +122,10 @@ def _sample(
     if min(n_female, n_male) < MIN_TEXTS:
         few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {origin})"
         return f"{few}; {MIN_TEXTS} of each are needed"
-    sample = Sample.shuffled(
-        documents.counts_of(texts)[:, usable],
-        list(map(WOMEN_AND_MEN[0].__eq__, used.genders)),
-        used.prompts,
-        generator(study.seed, "text_transfer", compared.key),
-        study.permutations,
-        list(map(attrgetter("unit"), texts)),
-    )
+    counts, rng = documents.counts_of(texts)[:, usable], generator(study.seed, "text_transfer", compared.key)
+    is_female = [gender == WOMEN_AND_MEN[0] for gender in used.genders]
+    of_units = list(map(attrgetter("unit"), texts))
+    sample = Sample.shuffled(counts, is_female, used.prompts, rng, study.permutations, of_units)
     return sample, max(map(len, groups.values())) > MOST_TEXTS
 
 
@@ -186,11 +182,9 @@ def _row(model: str, occupation: str, cell: Cell, area: _Area, study: PersonasSt
         why_no_claim = why_no_claim or why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True)))
     held_out, (low, high) = area.held_out, area.interval or (None, None)
     n_female, n_male = map(len, area.lengths[1]) if area.lengths else (None, None)
+    scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
     return {
-        "model": model,
-        "occupation": occupation,
-        "trained_on": cell[0],
-        "tested_on": cell[1],
+        **scope,
         "auc": area.area,
         "ci_low": low,
         "ci_high": high,
