@@ -41,7 +41,7 @@ class Texts:
     model: str
     run: str
     prompt_format: str
-    scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`; empty without srb.csv
+    scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`
     shares: Values  # share of women, template `all`, no debiasing prompt
     least: Values  # the same if all texts that name no gender were about men
     most: Values  # about women
@@ -103,15 +103,13 @@ def texts_of(
     tables: Tables, formats: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
 ) -> dict[str, Texts]:
     """Read the models of one run from srb.csv and representation.csv; `formats`: model → prompt format."""
-    srb = tables.get("srb", ())
-    scores_of = grouped(srb, "model")
+    scores_of = grouped(tables.get("srb", ()), "model")
     plain_of = grouped(without_debiasing(tables.get("representation", ())), "model")
-    genders = WOMEN_AND_MEN if srb else ()
     texts_of_model = {}
     for model, prompt_format in formats.items():
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
         values: dict[tuple[str, str], Values] = {}
-        for gender, score in product(genders, SCORES):
+        for gender, score in product(WOMEN_AND_MEN, SCORES):
             values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
         means = where(plain, template_id="all")
         least: dict[str, float] = {}

@@ -20,16 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.common.plain import group_by
 from biaskit.common.wording import first_words
-from biaskit.measures.personas.srb.cluster_chance import (
-    chance_of,
-    differs_by_half,
-    is_kept,
-    kept_beside_chance,
-)
+from biaskit.measurement import words as words_of_folder
+from biaskit.measures.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 
+_NOTES: Mapping[str, str] = words_of_folder("personas")["notes"]["clusters"]
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its texts with an inferred gender."""
 KRule = Literal["max", "largest-gain"]
@@ -139,10 +136,9 @@ def find_clusters(
     notes: list[str] = []
     if without:
         named = first_words(without, WORDS_IN_A_NOTE)
-        notes.append(f"{len(without)} of {len(wanted)} words have no vector: {named}")
+        notes.append(_NOTES["no_vector"].format(len(without), len(wanted), named))
     if unused := sorted(set(categories or {}).difference(wanted)):
-        named = first_words(unused, WORDS_IN_A_NOTE)
-        notes.append(f"{len(unused)} words of the categories are not among the words: {named}")
+        notes.append(_NOTES["unused"].format(len(unused), first_words(unused, WORDS_IN_A_NOTE)))
     curve: tuple[SilhouetteRow, ...] = ()
     clusters: list[tuple[str, ...]] = []
     if len(usable_words) < FEWEST_WORDS:
@@ -159,9 +155,13 @@ def find_clusters(
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
-    rows, n_kept, n_passing, kept_note = _judge(lists, clusters, released, categories or {}, seed)
+    rows, n_kept, n_passing, chance = _judge(lists, clusters, released, categories or {}, seed)
     n = len(clusters)
-    notes += _notes_on_clusters(curve, n, kept_note, n_passing)
+    notes += _notes_on_k(curve, n)
+    side = "more than" if n_kept > np.percentile(chance, 95) else "no more than"
+    notes.append(
+        _NOTES["kept"].format(n_kept, n, side, np.mean(chance), np.percentile(chance, 95), n_passing)
+    )
     return Clustering(rows, curve, len(usable_words), without, n, n_kept, n_passing / n, tuple(notes), "")
 
 
@@ -258,10 +258,11 @@ def _judge(
     released: bool,
     categories: Mapping[str, str],
     seed: int,
-) -> tuple[tuple[ClusterRow, ...], int, int, str]:
-    """Make a row per cluster and model, then one for `ALL_MODELS`; say how many chance would keep.
+) -> tuple[tuple[ClusterRow, ...], int, int, FloatArray]:
+    """Make a row per cluster and model, then one for `ALL_MODELS`.
 
-    Beside the rows: how many clusters are kept, and how many pass the 50 % rule on the sums.
+    Beside the rows: how many clusters are kept, how many pass the 50 % rule on the sums, and how many are
+    kept in each of the swaps.
     """
     models, occupations = _models(lists), list(dict.fromkeys(map(itemgetter(1), lists)))
     cluster_of = {word: i for i, cluster in enumerate(clusters) for word in cluster}
@@ -291,7 +292,7 @@ def _judge(
             found = share, judged, category, *of_chance, reason
             rows.append(ClusterRow(model, i + 1, " ".join(words), f, m, *found))
     n_kept, n_passing = int(is_kept_in_all.sum()), int(passing.sum())
-    return tuple(rows), n_kept, n_passing, kept_beside_chance(n_kept, len(ordered), chance.n_kept)
+    return tuple(rows), n_kept, n_passing, chance.n_kept
 
 
 def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
@@ -300,14 +301,12 @@ def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | No
     return "; ".join(sorted(n_of, key=lambda name: (-n_of[name], name))) or None
 
 
-def _notes_on_clusters(
-    curve: Sequence[SilhouetteRow], n_clusters: int, kept_note: str, n_passing: int
-) -> list[str]:
+def _notes_on_k(curve: Sequence[SilhouetteRow], n_clusters: int) -> list[str]:
     def described(row: SilhouetteRow) -> str:
         if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
             return "no silhouette"
-        ends = f"{row.silhouette_low:.3f} to {row.silhouette_high:.3f}"
-        return f"silhouette {row.silhouette:.3f} ({ends} over {STARTS_OF_BEST} starts)"
+        of_starts = row.silhouette, row.silhouette_low, row.silhouette_high, STARTS_OF_BEST
+        return _NOTES["silhouette"].format(*of_starts)
 
     chosen = next(row for row in curve if row.chosen)
     notes = [f"k = {chosen.k}: {described(chosen)}"]
@@ -319,9 +318,7 @@ def _notes_on_clusters(
         if chosen.silhouette_low is not None and row.silhouette_high >= chosen.silhouette_low:
             rivals.append(f"k = {row.k}, {described(row)}")
     if rivals and is_largest:
-        also = "; ".join(rivals)
-        notes.append(f"the random starts of k-means decide between this k and others: {also}")
+        notes.append(_NOTES["by_start"].format("; ".join(rivals)))
     if n_clusters < chosen.k:
-        notes.append(f"k = {chosen.k} gave only {n_clusters} clusters: some words share their vectors")
-    notes.append(f"{kept_note}; {n_passing} differ by half on counts summed over models")
+        notes.append(_NOTES["fewer"].format(chosen.k, n_clusters))
     return notes

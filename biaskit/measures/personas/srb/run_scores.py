@@ -14,6 +14,7 @@ import numpy as np
 
 from biaskit.common.provenance import digest
 from biaskit.common.wording import first_words
+from biaskit.measurement import words as words_of_folder
 from biaskit.measures.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     WORDS_NAMED,
@@ -42,6 +43,8 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
 
+_NOTES: Mapping[str, str] = words_of_folder("personas")["notes"]["scores"]
+
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
@@ -56,10 +59,7 @@ class WordVectors:
         """What a reader must know of the vectors."""
         cosine = self.record.get("median_cosine")
         if isinstance(cosine, float) and cosine > NEARLY_UNTRAINED:
-            yield (
-                f"the word vectors are hardly trained: random words have a median cosine of {cosine:.2f};"
-                " SRB then depends on exact overlap"
-            )
+            yield _NOTES["untrained"].format(cosine)
 
 
 def word_vectors(
@@ -191,11 +191,6 @@ def _none(reason: str) -> dict[str, SrbScore]:
 def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
     """Note signs that depend on the lengths of the lists, and words without a vector."""
     if turned := [row for row, score in scores if score.sign_changes]:
-        first = turned[0]
-        yield (
-            f"{len(turned)} SRB scores change their sign when both target lists are equally long, first"
-            f" {first['gender']} in {first['occupation']} ({first['model']})"
-        )
+        yield _NOTES["turned"].format(n=len(turned), first=turned[0])
     if without := {word for _, score in scores for word in score.oov}:
-        listed = first_words(sorted(without), WORDS_NAMED, ", ")
-        yield f"words without a vector were left out of SRB: {listed}"
+        yield _NOTES["no_vector"].format(first_words(sorted(without), WORDS_NAMED, ", "))

@@ -24,6 +24,7 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
 from biaskit.common.wording import PEOPLE, first_words, joined, short
 from biaskit.errors import UsageError
+from biaskit.measurement import words
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
@@ -35,17 +36,8 @@ from biaskit.stats.welch import varies
 Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
 WORDS_NAMED = 10
 
-PRONOUNS: Mapping[str, frozenset[str]] = {
-    # Not shell, shed, hed, hell: they are words.
-    "all": frozenset(
-        {
-            *("he", "him", "his", "himself", "she", "her", "hers", "herself"),
-            *("they", "them", "their", "theirs", "themself", "themselves"),
-            *("hes", "shes", "theyre", "theyve", "theyd", "theyll"),
-        }
-    ),
-    "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
-}
+_LISTED: Mapping[str, str] = words("personas")["pronouns"]
+PRONOUNS: Mapping[str, frozenset[str]] = {name: frozenset(_LISTED[name].split()) for name in _LISTED}
 """Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
 
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"

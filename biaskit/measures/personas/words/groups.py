@@ -25,7 +25,7 @@ from biaskit.measures.personas.texts.tokens import letters, mask
 from biaskit.measures.personas.words.contrasts import WordList, contrast_lists
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, labelled_texts
 from biaskit.measures.personas.words.log_odds import METHODS, counts_in
-from biaskit.measures.personas.words.run_lists import Progress, length_notes, names_of, prior_of
+from biaskit.measures.personas.words.run_lists import NOTES, Progress, length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
@@ -234,8 +234,8 @@ def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStud
     """Note texts in no group, what a group is compared with, and lists of few texts."""
     column = short(lists.column)
     if without := sum(text.group is None for text in documents.texts):
-        yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no group's list"
+        yield NOTES["no_group"].format(without, len(documents.texts), column)
     if not study.unmarked:
-        yield f"no reference group of {column} (--unmarked): each is compared with all others together"
+        yield NOTES["no_reference"].format(column)
     shuffled = "labels, all without gendered words, names and the groups' own names"
     yield from length_notes(lists.lists.values(), f"lists of {column}", shuffled, "group_lists.csv")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.plain import attributes, group_by
+from biaskit.measurement import words as words_of_folder
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
@@ -24,6 +25,7 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.tables.query import Row
 
+NOTES: Mapping[str, str] = words_of_folder("personas")["notes"]["lists"]
 Progress = Callable[[int, int], None]
 CALIBRATED = "calibrated"
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
@@ -229,11 +231,7 @@ def list_notes(lists: RunLists) -> Iterator[str]:
     yield from length_notes(lists.every, "lists", shuffled, "word_lists.csv")
     undefined = [comparison for comparison, _ in lists.by_key.values() if comparison.reason is not None]
     if undefined:
-        first = undefined[0]
-        yield (
-            f"{len(undefined)} occupations have no lists of texts without a gender in the prompt, first"
-            f" {first.occupation} ({first.model}): {first.reason}"
-        )
+        yield NOTES["undefined"].format(n=len(undefined), first=undefined[0])
 
 
 FEW_TEXTS = 20  # texts a side: a list with fewer gets a warning
@@ -243,11 +241,7 @@ def length_notes(lists: Iterable[WordList], what: str, shuffled: str, table: str
     """Note how many calibrated lists are no longer than their null, and how many rest on few texts."""
     defined = [each for each in lists if each.method == CALIBRATED and each.n_marked is not None]
     if short := sum(word_list.longer_than_null is False for word_list in defined):
-        yield (
-            f"{short} of {len(defined)} calibrated {what} are not longer than 95 % of those with shuffled"
-            f" {shuffled}: their length is no evidence ({table})"
-        )
+        yield NOTES["short"].format(short, len(defined), what, shuffled, table)
     sides = np.array([min(word_list.n_target, word_list.n_unmarked) for word_list in defined])
     if n_few := np.count_nonzero(sides < FEW_TEXTS):
-        fewer = f"fewer than {FEW_TEXTS} texts per side (least {sides.min()})"
-        yield f"{n_few} of {len(defined)} {what} are based on {fewer}"
+        yield NOTES["few"].format(n_few, len(defined), what, FEW_TEXTS, sides.min())

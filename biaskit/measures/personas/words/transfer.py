@@ -32,7 +32,7 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
 from biaskit.stats.resampling import generator
-from biaskit.tables.quantities import ALL_OCCUPATIONS
+from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
@@ -45,12 +45,7 @@ WITHIN_OCCUPATION = "one occupation: no interval"
 
 _Used = tuple[Sample, bool]  # True: there were more texts
 Cell = tuple[str, str]  # origin of the texts that are learnt from, and of those that are tested
-CELLS: tuple[Cell, ...] = (
-    (INFERRED, INFERRED),
-    (REQUESTED, REQUESTED),
-    (REQUESTED, INFERRED),
-    (INFERRED, REQUESTED),
-)
+CELLS: tuple[Cell, ...] = (*AREAS.values(), (INFERRED, REQUESTED))
 
 
 @dataclass(frozen=True, slots=True)
