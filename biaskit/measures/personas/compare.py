@@ -14,6 +14,7 @@ from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
+from biaskit.measurement import words
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Row, Scope, adjust
 from biaskit.stats.swaps import percent_change
@@ -30,6 +31,7 @@ from biaskit.tables.query import (
     women_among,
 )
 
+_NOTES: Mapping[str, str] = words("personas")["notes"]["compare"]
 SCORES = ("srb", "srb_content")
 """Columns of srb.csv that are tested: with gender words, and without."""
 
@@ -67,21 +69,14 @@ def compare(comparison: Comparison) -> None:
     comparison.tables.rows["srb_change"] += _changes(texts)
     if not _one_vector_model(texts.values()):
         used = [f"{one.run} ({one.vectors})" for one in texts.values() if one.vectors]
-        listed = ", ".join(dict.fromkeys(used))
-        notes.append(
-            f"SRB scores come from different word vectors ({listed}), so they are not compared."
-            " `biaskit analyze RUN RUN --out DIR` trains one vector model on all texts of runs that can"
-            " be merged."
-        )
+        notes.append(_NOTES["vectors"].format(", ".join(dict.fromkeys(used))))
     notes += measured_differently(runs, models)
     columns = []
     for run in runs:
         if lists := run.tables.get("group_lists"):
             columns.append(f"{short(lists[0]['column'])} in {run.path}")
     if columns:
-        notes.append(
-            f"Own groups are not compared ({', '.join(columns)}): each run's group_lists.csv has its own."
-        )
+        notes.append(_NOTES["groups"].format(", ".join(columns)))
 
 
 def between_persona_models(
@@ -145,10 +140,9 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     members = members_of(pair, texts)
     if not all_equal(map(attrgetter("prompt_format"), members)):
         return [], [PairNote("prompt formats")]
-    had = f"{later.name} and {earlier.name} had different prompts"
+    names = later.name, earlier.name
     if differing := _differing_prompts(members, with_gender=False):
-        text = f"{had} ({', '.join(differing)}), so there is no test between their texts."
-        return [], [PairNote("prompts", text)]
+        return [], [PairNote("prompts", _NOTES["prompts"].format(*names, ", ".join(differing)))]
     rows: list[Row] = []
     notes: list[PairNote] = []
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
@@ -156,8 +150,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     # `compare` has one note on different vector models for all pairs.
     if any(any(member.scores.values()) for member in members) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
-            text = f"{had} with a gender ({', '.join(differing)}), so there is no test between their SRB."
-            notes.append(PairNote("prompts", text))
+            notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
             for gender, score in product(WOMEN_AND_MEN, SCORES):
                 scores = {member.model: member.scores.get((gender, score), {}) for member in members}

@@ -60,10 +60,10 @@ def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
         why = reason_of(test) if test is not None else "no occupation has both shares"
         notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None
         return UNDEFINED
-    ends = " (no interval)"
+    ends = "(no interval)"
     if test["ci_low"] is not None:
-        ends = f" [{points_range(max(test['ci_low'], -1.0), min(test['ci_high'], 1.0))}]"
-    return point_number(test["estimate"]) + ends
+        ends = f"[{points_range(max(test['ci_low'], -1.0), min(test['ci_high'], 1.0))}]"
+    return f"{point_number(test['estimate'])} {ends}"
 
 
 def _srb(part: Part, model: str, notes: dict[str, None]) -> str:

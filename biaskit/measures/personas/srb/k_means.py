@@ -158,10 +158,9 @@ def find_clusters(
     rows, n_kept, n_passing, chance = _judge(lists, clusters, released, categories or {}, seed)
     n = len(clusters)
     notes += _notes_on_k(curve, n)
-    side = "more than" if n_kept > np.percentile(chance, 95) else "no more than"
-    notes.append(
-        _NOTES["kept"].format(n_kept, n, side, np.mean(chance), np.percentile(chance, 95), n_passing)
-    )
+    usual, most = np.mean(chance), np.percentile(chance, 95)
+    side = "more than" if n_kept > most else "no more than"
+    notes.append(_NOTES["kept"].format(n_kept, n, side, usual, most, n_passing))
     return Clustering(rows, curve, len(usable_words), without, n, n_kept, n_passing / n, tuple(notes), "")
 
 

@@ -106,19 +106,15 @@ def _of_model(
     texts = distinct(filter(attrgetter("describes"), of_model), _cell)
     cells = sorted(set(map(_cell, texts)), key=lambda cell: (groups.index(cell[0]), cell[1]))
     contrasts = dict(_contrasts(cells, groups, unmarked))
-    words = documents.tokens.words
-    labels = [str(cells.index(_cell(text))) for text in texts]
+    words, names = documents.tokens.words, tuple(map(str, range(len(cells))))
+    labels = [names[cells.index(_cell(text))] for text in texts]
     strata = [_within(text, text.gender or EVERY_GENDER) for text in texts]
-    labelled = labelled_texts(
+    counts, of_english, whole = (
         documents.counts_of(texts),
-        words,
-        labels,
-        strata,
         counts_in(english, words),
-        tuple(map(str, range(len(cells)))),
-        left_out,
-        whole_topic=study.prior_scope == "all",
+        study.prior_scope == "all",
     )
+    labelled = labelled_texts(counts, words, labels, strata, of_english, names, left_out, whole_topic=whole)
     lists = _lists(labelled, contrasts, study, model, "groups")
     crossed = {key: contrast for key, contrast in contrasts.items() if key[1] != EVERY_GENDER}
     if crossed:
