@@ -8,7 +8,7 @@ from typing import Any
 
 from biaskit.common.plain import group_by
 from biaskit.common.wording import count
-from biaskit.measurement import words as words_of_folder
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, surely_longer
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
@@ -46,7 +46,7 @@ from biaskit.tables.query import (
 )
 from biaskit.tables.reasons import are_held_out
 
-_CAPTIONS: Mapping[str, str] = words_of_folder("personas")["captions"]
+_CAPTIONS: Mapping[str, str] = words_of_kind("personas")["captions"]
 
 
 def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:

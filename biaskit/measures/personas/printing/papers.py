@@ -12,7 +12,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from biaskit.measurement import words as words_of_folder
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.printing.document import WHO, with_who
 from biaskit.report.reasons import because
 from biaskit.report.render.cells import UNDEFINED, number, percent
@@ -41,7 +41,7 @@ MOST_LETTERS = 60  # letters of one word: TeX cannot read a line of a megabyte
 EXAMPLE = "software engineer"  # the occupation of the paper's Tables 7, 8 and 15
 Cells = tuple[str, ...]
 _NOTHING: Tables = MappingProxyType({})
-_PAPERS: Mapping[str, Any] = words_of_folder("personas")["papers"]
+_PAPERS: Mapping[str, Any] = words_of_kind("personas")["papers"]
 
 
 def paper_tables(tables: Tables, between: Tables = _NOTHING, *, claim: Claim) -> list[PaperTable]:

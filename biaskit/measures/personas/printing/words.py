@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from biaskit.common.wording import count, listed, people, short
-from biaskit.measurement import words as words_of_folder
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, surely_longer
 from biaskit.measures.personas.printing.document import ORIGINS, WHO, group_tables
 from biaskit.measures.personas.printing.papers import MOST_LETTERS
@@ -22,7 +22,7 @@ from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, apart_from, defined, distinct, grouped, where
 
-_SAYS: Mapping[str, Any] = words_of_folder("personas")["papers"]["marked_words"]
+_SAYS: Mapping[str, Any] = words_of_kind("personas")["papers"]["marked_words"]
 NAME = "marked-words"
 MOST_IN_A_CELL = 500  # letters: TeX cannot read a line of a megabyte
 MOST_ROWS = 40  # words of one gender in the texts of one model, the strongest first

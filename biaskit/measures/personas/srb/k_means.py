@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.common.plain import group_by
 from biaskit.common.wording import first_words
-from biaskit.measurement import words as words_of_folder
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 
-_NOTES: Mapping[str, str] = words_of_folder("personas")["notes"]["clusters"]
+_NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["clusters"]
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its texts with an inferred gender."""
 KRule = Literal["max", "largest-gain"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from biaskit.common.provenance import digest
 from biaskit.common.wording import first_words
-from biaskit.measurement import words as words_of_folder
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     WORDS_NAMED,
@@ -43,7 +43,7 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
 
-_NOTES: Mapping[str, str] = words_of_folder("personas")["notes"]["scores"]
+_NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["scores"]
 
 
 @dataclass(frozen=True, slots=True)

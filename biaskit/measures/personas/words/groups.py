@@ -109,11 +109,8 @@ def _of_model(
     words, names = documents.tokens.words, tuple(map(str, range(len(cells))))
     labels = [names[cells.index(_cell(text))] for text in texts]
     strata = [_within(text, text.gender or EVERY_GENDER) for text in texts]
-    counts, of_english, whole = (
-        documents.counts_of(texts),
-        counts_in(english, words),
-        study.prior_scope == "all",
-    )
+    counts, of_english = documents.counts_of(texts), counts_in(english, words)
+    whole = study.prior_scope == "all"
     labelled = labelled_texts(counts, words, labels, strata, of_english, names, left_out, whole_topic=whole)
     lists = _lists(labelled, contrasts, study, model, "groups")
     crossed = {key: contrast for key, contrast in contrasts.items() if key[1] != EVERY_GENDER}

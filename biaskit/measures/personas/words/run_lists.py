@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.plain import attributes, group_by
-from biaskit.measurement import words as words_of_folder
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
@@ -25,7 +25,7 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.tables.query import Row
 
-NOTES: Mapping[str, str] = words_of_folder("personas")["notes"]["lists"]
+NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["lists"]
 Progress = Callable[[int, int], None]
 CALIBRATED = "calibrated"
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
