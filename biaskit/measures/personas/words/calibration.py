@@ -245,13 +245,17 @@ def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Add to each list what it gained and lost against the alpha before, and what it does not share with all.
+    """Add to each list what it gained and lost against the alpha before, and what not all at `COMPARED` have.
 
     Nothing is compared with an alpha without a list.
     """
     compared: list[list[MarkedList]] = [[] for _ in steps]
     for of_pair in zip(*map(attrgetter("lists"), steps), strict=True):
-        shared, before = _shared(steps, of_pair), None
+        known = []
+        for step, marks in zip(steps, of_pair, strict=True):
+            if step.alpha in COMPARED and marks.words is not None:
+                known.append(set(marks.words))
+        shared, before = set.intersection(*known) if known else set(), None
         for step, marks, lists in zip(steps, of_pair, compared, strict=True):
             now = None if marks.words is None else set(marks.words)
             changes = {}
@@ -262,15 +266,6 @@ def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
             lists.append(replace(marks, **changes))
             before = now
     return tuple(replace(step, lists=tuple(lists)) for step, lists in zip(steps, compared, strict=True))
-
-
-def _shared(steps: Sequence[Step], lists: Sequence[MarkedList]) -> set[str]:
-    """Find the words in every list of one pair at the alphas `COMPARED`."""
-    shared: set[str] | None = None
-    for step, marks in zip(steps, lists, strict=True):
-        if step.alpha in COMPARED and marks.words is not None:
-            shared = set(marks.words) if shared is None else shared.intersection(marks.words)
-    return shared or set()
 
 
 def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Step | None, bool, str]:
@@ -306,10 +301,7 @@ def _shown(step: Step) -> str:
 
 def _most_stable(steps: Sequence[Step]) -> Step | None:
     """Find the alpha of the largest stability; ties go to the one nearest 0.15, then to the smaller."""
-    stable = [(step.stability, step) for step in steps if step.stability is not None]
-    if not stable:
-        return None
-    largest = max(stability for stability, _ in stable)
-    tied = [step for stability, step in stable if stability >= largest - TIED]
+    stable = {step: step.stability for step in steps if step.stability is not None}
+    tied = [step for step in stable if stable[step] >= max(stable.values()) - TIED]
     # In twentieths: 0.10 and 0.20 are equally near 0.15, but as doubles they are not.
-    return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha))
+    return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha), default=None)
