@@ -14,7 +14,7 @@ from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
-from biaskit.measurement import words
+from biaskit.measurement import words as words_of_kind
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrasts import Row, Scope, adjust
 from biaskit.stats.swaps import percent_change
@@ -31,7 +31,7 @@ from biaskit.tables.query import (
     women_among,
 )
 
-_NOTES: Mapping[str, str] = words("personas")["notes"]["compare"]
+_NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["compare"]
 SCORES = ("srb", "srb_content")
 """Columns of srb.csv that are tested: with gender words, and without."""
 

@@ -54,9 +54,6 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
     return {"write": (scatter,), "how": (words, areas, scores)}
 
 
-# --- who texts are about ----------------------------------------------------------------------------------
-
-
 def scatter(view: View) -> Iterator[Figure]:
     """Draw each occupation; none if the first figure shows them all."""
     rows = defined(mean_over_prompts(view.rows("representation")), "workforce_share")
@@ -74,9 +71,6 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     n, texts = len(distinct(rows, "occupation")), spread(rows, "n_texts")
     caption = _CAPTIONS["scatter"].format(place=view.place("Figure 6"), n=n, texts=texts)
     return Plot([Band(squares)], caption, LEGEND[:1])
-
-
-# --- words ------------------------------------------------------------------------------------------------
 
 
 MOST_PANELS = 6
@@ -139,9 +133,6 @@ def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
     return Plot([Band(panels)], _CAPTIONS["words"].format(len(lists), count(n_lists, "list")))
 
 
-# --- areas under the curve --------------------------------------------------------------------------------
-
-
 CELLS = {
     ("inferred", "inferred"): "gender not in the prompt",
     ("requested", "requested"): "gender in the prompt",
@@ -181,9 +172,6 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 
 def _scope(cell: tuple[str, str]) -> dict[str, str]:
     return {"trained_on": cell[0], "tested_on": cell[1]}
-
-
-# --- scores -----------------------------------------------------------------------------------------------
 
 
 GENDERS = {"female": ("women", Mark(FEMALE, "o")), "male": ("men", Mark(MALE, "s"))}

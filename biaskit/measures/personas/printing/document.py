@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from biaskit.common.wording import PEOPLE
-from biaskit.measurement import words
+from biaskit.measurement import words as words_of_kind
 from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
@@ -39,7 +39,7 @@ _LIST = ("model", "occupation", "gender", "against")
 _KEY = itemgetter(*_LIST)
 _GROUP_LIST = ("model", "group", "gender", "against")
 WordsOfList = Mapping[tuple[Any, ...], Sequence[Row]]
-_PRINTED: Mapping[str, Any] = words("personas")["printed"]
+_PRINTED: Mapping[str, Any] = words_of_kind("personas")["printed"]
 
 
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:

@@ -45,14 +45,11 @@ _PAPERS: Mapping[str, Any] = words_of_kind("personas")["papers"]
 
 
 def paper_tables(tables: Tables, between: Tables = _NOTHING, *, claim: Claim) -> list[PaperTable]:
-    """Make the tables of GAS(P) that these stored tables give, in the paper's order.
+    """Make the tables of GAS(P) that these stored tables give, in the paper's order, or their parts.
 
-    Arguments: tables, the public tables of personas by name, with rows as `tables.read_rows`
-        gives them; between, those between models (tests). claim: whether the run asked what GAS(P) asked;
-        where it did not, titles and names are plain. Tables 7, 8 and 15 show the words of software
-        engineers, as in the paper, else of the occupation with most texts behind its lists.
-    Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
-        table that cannot be made is absent.
+    `between`: tables between models (tests). `claim`: whether the run asked what GAS(P) asked; where it did
+    not, titles and names are plain. Tables 7, 8 and 15 show the words of software engineers, as in the paper,
+    else of the occupation with most texts behind its lists. A table that cannot be made is absent.
     """
     texts: Counter[str] = Counter()
     for row in defined(where(tables.get("word_lists", ()), method="calibrated"), "n_marked"):

@@ -24,7 +24,7 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
 from biaskit.common.wording import PEOPLE, first_words, joined, short
 from biaskit.errors import UsageError
-from biaskit.measurement import words
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
@@ -36,7 +36,7 @@ from biaskit.stats.welch import varies
 Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
 WORDS_NAMED = 10
 
-_LISTED: Mapping[str, str] = words("personas")["pronouns"]
+_LISTED: Mapping[str, str] = words_of_kind("personas")["pronouns"]
 PRONOUNS: Mapping[str, frozenset[str]] = {name: frozenset(_LISTED[name].split()) for name in _LISTED}
 """Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
 
@@ -188,41 +188,32 @@ def srb_scores(
     Returns: means over the seeds; a list that is empty, or has no word with a vector, gives a reason instead.
     Reference: methods/srb#srb-matched and methods/srb#srb-content.
     """
+    from threadpoolctl import threadpool_limits
+
     once = cache(null) if callable(null) else null
-    scores = _scores(candidates, targets, vectors, once, pronouns, frozenset(names))
-    bare = frozenset(names).union(gender_words)
-    for gender, content in _scores(candidates, targets, vectors, once, pronouns, bare).items():
+
+    def without(names: frozenset[str]) -> dict[str, SrbScore]:
+        removed = PRONOUNS[pronouns].union(names)
+        left_out = removed if pronouns == "all" else names
+        ordered: dict[str, Sequence[MarkedWord]] = {}
+        for gender in WOMEN_AND_MEN:
+            kept = [marked for marked in targets[gender] if marked.word not in left_out]
+            ordered[gender] = sorted(kept, key=lambda marked: (-marked.z, marked.word))
+        lists, scores = _Targets(ordered, vectors, left_out, once), {}
+        for gender, words in candidates.items():
+            scores[gender] = _score(gender, [word for word in words if word not in removed], lists)
+        return scores
+
+    # In one thread: the last digits of sums must not depend on the number of cores.
+    with threadpool_limits(limits=1):
+        scores, contents = without(frozenset(names)), without(frozenset(names).union(gender_words))
+    for gender, content in contents.items():
         score = scores[gender]
         lost = score.srb is not None and content.srb is None
         reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
         scores[gender] = replace(
             score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
         )
-    return scores
-
-
-def _scores(
-    candidates: Mapping[str, Sequence[str]],
-    targets: Mapping[str, Sequence[MarkedWord]],
-    vectors: Sequence[Vectors],
-    null: Callable[[], ShuffledZ] | str,
-    pronouns: str,
-    names: frozenset[str],
-) -> dict[str, SrbScore]:
-    """Score each gender without `names` and pronouns, by `srb` alone."""
-    from threadpoolctl import threadpool_limits
-
-    removed = PRONOUNS[pronouns].union(names)
-    left_out = removed if pronouns == "all" else names
-    ordered: dict[str, Sequence[MarkedWord]] = {}
-    for gender in WOMEN_AND_MEN:
-        kept = [marked for marked in targets[gender] if marked.word not in left_out]
-        ordered[gender] = sorted(kept, key=lambda marked: (-marked.z, marked.word))
-    lists, scores = _Targets(ordered, vectors, left_out, null), {}
-    # In one thread: the last digits of sums must not depend on the number of cores.
-    with threadpool_limits(limits=1):
-        for gender, words in candidates.items():
-            scores[gender] = _score(gender, [word for word in words if word not in removed], lists)
     return scores
 
 

@@ -199,9 +199,6 @@ _NULLS = (
 )
 
 
-# --- tables --------------------------------------------------------------------------------------------
-
-
 def group_word_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_words.csv: every marked word of every list."""
     for key, word_list in lists.lists.items():

@@ -139,9 +139,6 @@ def _elsewhere(
     return counts
 
 
-# --- tables ------------------------------------------------------------------------------------------
-
-
 def list_tables(documents: TextDocuments, lists: RunLists) -> dict[str, list[Row]]:
     """Make the public tables of the lists, by name."""
     return {
@@ -208,9 +205,6 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
                 for word in words[method]:
                     if word not in words[rival]:
                         yield {**_scope(key), "gender": gender, "word": word, "only_in": method}
-
-
-# --- notes ------------------------------------------------------------------------------------------
 
 
 def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
