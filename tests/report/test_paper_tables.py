@@ -14,7 +14,7 @@ from fakes.many_models import label_of, make_personas_run, make_probe_run
 
 from biaskit.measures.personas.printing.papers import PER_TABLE
 from biaskit.measures.personas.printing.papers import paper_tables as tables_of
-from biaskit.measures.probe.printing import papers as probe_tables
+from biaskit.measures.probe.printing import papers as probe_papers
 from biaskit.report.render.document import Document, PaperTable, TitledTable
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
@@ -355,7 +355,7 @@ def test_debiasing_prompts_make_a_table_for_each_model_as_in_tables_9_to_18() ->
         for row in group_rows(model, number, "plain", bias_type)
     ]
     part = part_of(rows, debiasing_prompts=({"id": 1, "text": "…"}, {"id": 2, "text": "…", "level": None}))
-    made = probe_tables.paper_tables(part)
+    made = probe_papers(part, {})
     assert [one.name for one in made][:3] == [
         "occugender-table-3",
         "occugender-table-4",
@@ -384,7 +384,7 @@ def test_mattern_has_levels_averages_and_settings_and_every_model_in_tables_7_an
     ]
     levels = [{**row, "level": "high", "share": 0.77} for row in rows if row["debiasing_id"] == 1]
     part = part_of(rows, levels, claims=dict.fromkeys(MATTERN.values(), Claim.WHOLE))
-    made = probe_tables.paper_tables(part)
+    made = probe_papers(part, {})
     assert [one.name for one in made] == [
         *("mattern-table-3-ash", "mattern-table-3-elm", "mattern-table-7"),
         *("mattern-table-4-ash", "mattern-table-4-elm", "mattern-table-8"),
@@ -405,7 +405,7 @@ def test_two_prompt_formats_never_stand_in_one_table() -> None:
     rows = group_rows("ash", 0, "plain", "explicit") + group_rows(
         "elm", 0, "plain", "explicit", "chat-prefill"
     )
-    made = probe_tables.paper_tables(part_of(rows))
+    made = probe_papers(part_of(rows), {})
     assert [one.name for one in made] == ["occugender-table-3-raw", "occugender-table-3-chat-prefill"]
     assert [one.table.rows[0][0] for one in made] == ["ash", "elm"]
     assert "prompt format chat-prefill" in made[1].table.title
@@ -415,8 +415,8 @@ def test_a_share_that_is_not_there_is_a_dash_with_its_reason() -> None:
     rows = group_rows("ash", 0, "plain", "explicit")
     rows[0] |= {"share": None, "ci_low": None, "ci_high": None, "reason": "no template is complete"}
     rows[3] |= {"coverage_median": 0.001}
-    table = probe_tables.paper_tables(part_of(rows))[0].table
+    table = probe_papers(part_of(rows), {})[0].table
     assert "–" in table.rows[0]
     assert "[10.0]" in table.rows[0]
     assert table.note.endswith("– not measured: no template is complete.")
-    assert probe_tables.paper_tables(part_of([])) == []
+    assert probe_papers(part_of([]), {}) == []
