@@ -16,9 +16,11 @@ from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_mode
 from biaskit.compare.units import Values, unit_rows
 from biaskit.measurement import words as words_of_kind
 from biaskit.records import GENDERS, WOMEN_AND_MEN
-from biaskit.stats.contrasts import Row, Scope, adjust
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import (
+    Row,
     Tables,
     by_labels,
     column,
@@ -81,7 +83,7 @@ def compare(comparison: Comparison) -> None:
 
 def between_persona_models(
     tables: Tables, *, formats: Mapping[str, str], margins: Mapping[str, float], seed: int, run: str = ""
-) -> tuple[list[Row], list[Row], list[str]]:
+) -> tuple[list[Contrast], list[Row], list[str]]:
     """Test every pair of models of one run over common occupations, later named − earlier.
 
     Made from srb (women and men apart, GAS(P) Table 14) and representation (share of women, template
@@ -143,7 +145,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     names = later.name, earlier.name
     if differing := _differing_prompts(members, with_gender=False):
         return [], [PairNote("prompts", _NOTES["prompts"].format(*names, ", ".join(differing)))]
-    rows: list[Row] = []
+    rows: list[Contrast] = []
     notes: list[PairNote] = []
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
     seed = members[0].seed
@@ -165,7 +167,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         note = joined([member.note and f"{member.model}: {member.note}" for member in members])
         ends = of("least"), of("most")
         for row in unit_rows(pair, of("shares"), scope, margins, seed, ends=ends):
-            rows.append({**row, "reason": joined([str(row["reason"] or "") or None, note])})
+            rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
 
 

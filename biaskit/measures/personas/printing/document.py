@@ -13,19 +13,9 @@ from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import ALL_OCCUPATIONS
-from biaskit.tables.query import (
-    Row,
-    Tables,
-    apart_from,
-    column,
-    contrast_of,
-    defined,
-    distinct,
-    grouped,
-    total,
-    where,
-)
+from biaskit.tables.query import Row, Tables, apart_from, column, defined, distinct, grouped, total, where
 from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
@@ -52,7 +42,8 @@ def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], cl
     shown += _srb(tables.get("srb", ()))
     shown += _transfer(tables.get("text_transfer", ()))
     shown += _debiasing_words(tables.get("debiasing_words", ()))
-    shown += [*_clusters(claim, tables.get("clusters", ())), *_tests(tables.get("tests", ()))]
+    shown += _clusters(claim, tables.get("clusters", ()))
+    shown += _tests(map(Contrast.of, tables.get("tests", ())))
     return Document(tuple(shown), tuple(warnings), str(analysis["signature"]))
 
 
@@ -201,15 +192,14 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
     yield from laid_out("text_transfer", lines, control=control)
 
 
-def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _tests(rows: Iterable[Contrast]) -> Iterator[TitledTable]:
     """Make a line of each test that could be made; tests.csv has the reason of the others."""
     lines = []
     for row in rows:
-        contrast = contrast_of(row)
-        what = _PRINTED["tests"]["what"].get(contrast, {}).get(row["quantity"])
-        if what is None or row["estimate"] is row["p_value"] is None:
+        what = _PRINTED["tests"]["what"].get(row.contrast, {}).get(row.quantity)
+        if what is None or row.estimate is row.p_value is None:
             continue
-        a, b, of = (WHO.get(row[side], "") for side in ("group_a", "group_b", "gender"))
-        models = f"{row['model_a']} − {row['model_b']}" if contrast == "models" else row["model_a"]
+        a, b, of = (WHO.get(str(side), "") for side in (row.group_a, row.group_b, row.gender))
+        models = " − ".join(dict.fromkeys(row.models))
         lines.append({**row, "what": what.format(a=a, b=b, of=of), "models": models})
     yield from laid_out("tests", lines)

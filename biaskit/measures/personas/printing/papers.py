@@ -20,6 +20,7 @@ from biaskit.report.render.document import Heading, PaperTable, TitledTable, lis
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import (
     Row,
     Tables,
@@ -30,7 +31,6 @@ from biaskit.tables.query import (
     first,
     grouped,
     mean_over_prompts,
-    of_contrast,
     total,
     where,
 )
@@ -97,7 +97,8 @@ def _drafts(tables: Tables, between: Tables, occupation: str) -> Iterator[_Draft
     yield _only_in(tables, occupation, "marked-personas")
     yield _only_in(tables, occupation, "calibrated")
     yield from _shares(over_prompts)
-    yield from _srb_tests([*tables.get("tests", ()), *between.get("tests", ())])
+    tests = [*tables.get("tests", ()), *between.get("tests", ())]
+    yield from _srb_tests(list(map(Contrast.of, tests)))
     yield _overlap(tables, occupation)
     yield from _clusters(tables.get("clusters", ()))
 
@@ -205,10 +206,10 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         yield replace(draft, table=replace(draft.table, note=note))
 
 
-def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
+def _srb_tests(tests: Sequence[Contrast]) -> Iterator[_Draft]:
     welch = where(tests, quantity="srb", kind="welch")
     for contrast in ("genders", "models"):
-        rows, says = with_who(of_contrast(welch, contrast)), _PAPERS[f"srb_{contrast}"]
+        rows, says = with_who(where(welch, contrast=contrast)), _PAPERS[f"srb_{contrast}"]
         note = says["note"] + because(rows, "statistic")
         for table in printed_table(says["title"], says["columns"], rows, note=note):
             yield _Draft(says["place"], says["name"], table)
