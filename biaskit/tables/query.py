@@ -55,19 +55,22 @@ def column(rows: Iterable[Row], name: str) -> list[Any]:
     return [row[name] for row in rows]
 
 
-def lookup(rows: Iterable[Row], key: str, name: str) -> dict[Any, Any]:
-    """Map the values of one column to those of another."""
-    return {row[key]: row[name] for row in rows}
-
-
-def apart_from(rows: Iterable[AnyRow], **values: object) -> list[AnyRow]:
+def apart_from(rows: Iterable[Row], **values: object) -> list[Row]:
     """Pick the rows with none of these values."""
-    return [row for row in rows if not any(row[name] == value for name, value in values.items())]
+    picked = list(rows)
+    for name, value in values.items():
+        picked = [row for row in picked if row[name] != value]
+    return picked
 
 
 def total(rows: Iterable[Row], name: str) -> Any:
     """Sum a column of counts; an undefined one adds nothing."""
     return sum(row[name] or 0 for row in rows)
+
+
+def lookup(rows: Iterable[Row], key: str, name: str) -> dict[Any, Any]:
+    """Map the values of one column to those of another."""
+    return {row[key]: row[name] for row in rows}
 
 
 def grouped(rows: Iterable[AnyRow], *names: str) -> dict[tuple[Any, ...], list[AnyRow]]:
