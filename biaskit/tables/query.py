@@ -68,6 +68,11 @@ def total(rows: Iterable[Row], name: str) -> Any:
     return sum(row[name] or 0 for row in rows)
 
 
+def lookup(rows: Iterable[Row], key: str, name: str) -> dict[Any, Any]:
+    """Map the values of one column to those of another."""
+    return {row[key]: row[name] for row in rows}
+
+
 def grouped(rows: Iterable[AnyRow], *names: str) -> dict[tuple[Any, ...], list[AnyRow]]:
     """Group rows by their values in these columns, in order of appearance."""
     groups: dict[tuple[Any, ...], list[AnyRow]] = {}

@@ -5,6 +5,10 @@ A table tells a reason by its text alone. Reasons that only people read are word
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from biaskit.tables.query import Row
+
 ESTIMATORS_DIFFER = "estimators differ"
 NOT_ENGLISH = "these texts are not in English, and the rules read no other language"
 """Texts that the rules of association cannot read have no share."""
@@ -21,3 +25,9 @@ def parts_of_reason(reason: object) -> list[str]:
 def is_reason(text: str, reason: str) -> bool:
     """Tell whether a part of a row's reason is the reason named; particulars follow its colon."""
     return text.partition(":")[0] == reason
+
+
+def are_held_out(rows: Iterable[Row]) -> bool:
+    """Tell whether a row of text_transfer.csv is of held-out texts: a positive control."""
+    parts = {part for row in rows for part in parts_of_reason(row["reason"])}
+    return any(is_reason(part, HOLD_OUT) for part in parts)

@@ -145,7 +145,7 @@ GENDER_OF = {"F": "female", "M": "male", "N": "nonbinary", "-": None}
 
 
 def texts(letters: str, **fields: Any) -> list[TextDocument]:
-    """One text a letter: F, M, N as inferred, - without association; numbered from 0."""
+    """One text a letter: F, M, N as inferred, - without one; numbered from 0."""
     return [
         replace(
             TextDocument(

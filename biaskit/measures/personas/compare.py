@@ -14,6 +14,7 @@ from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
+from biaskit.measurement import words as words_of_kind
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust
@@ -22,14 +23,17 @@ from biaskit.tables.query import (
     Row,
     Tables,
     by_labels,
+    column,
     defined,
     distinct,
     grouped,
+    lookup,
     where,
     without_debiasing,
     women_among,
 )
 
+_NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["compare"]
 SCORES = ("srb", "srb_content")
 """Columns of srb.csv that are tested: with gender words, and without."""
 
@@ -40,8 +44,8 @@ class Texts:
 
     model: str
     run: str
-    prompt_format: str  # prompt format
-    scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`; empty without srb.csv
+    prompt_format: str
+    scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`
     shares: Values  # share of women, template `all`, no debiasing prompt
     least: Values  # the same if all texts that name no gender were about men
     most: Values  # about women
@@ -67,21 +71,14 @@ def compare(comparison: Comparison) -> None:
     comparison.tables.rows["srb_change"] += _changes(texts)
     if not _one_vector_model(texts.values()):
         used = [f"{one.run} ({one.vectors})" for one in texts.values() if one.vectors]
-        listed = ", ".join(dict.fromkeys(used))
-        notes.append(
-            f"SRB scores come from different word vectors ({listed}), so they are not compared."
-            " `biaskit analyze RUN RUN --out DIR` trains one vector model on all texts of runs that can"
-            " be merged."
-        )
+        notes.append(_NOTES["vectors"].format(", ".join(dict.fromkeys(used))))
     notes += measured_differently(runs, models)
     columns = []
     for run in runs:
         if lists := run.tables.get("group_lists"):
             columns.append(f"{short(lists[0]['column'])} in {run.path}")
     if columns:
-        notes.append(
-            f"Own groups are not compared ({', '.join(columns)}): each run's group_lists.csv has its own."
-        )
+        notes.append(_NOTES["groups"].format(", ".join(columns)))
 
 
 def between_persona_models(
@@ -103,21 +100,18 @@ def texts_of(
     tables: Tables, formats: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
 ) -> dict[str, Texts]:
     """Read the models of one run from srb.csv and representation.csv; `formats`: model → prompt format."""
-    srb = tables.get("srb", ())
-    scores_of = grouped(srb, "model")
+    scores_of = grouped(tables.get("srb", ()), "model")
     plain_of = grouped(without_debiasing(tables.get("representation", ())), "model")
-    genders = WOMEN_AND_MEN if srb else ()
     texts_of_model = {}
     for model, prompt_format in formats.items():
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
         values: dict[tuple[str, str], Values] = {}
-        for gender, score in product(genders, SCORES):
-            values[gender, score] = _values(where(scores, gender=gender), score)
+        for gender, score in product(WOMEN_AND_MEN, SCORES):
+            values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
         means = where(plain, template_id="all")
         least: dict[str, float] = {}
         most: dict[str, float] = {}
-        for row in defined(means, "female_share"):
-            name = str(row["occupation"])
+        for name in column(defined(means, "female_share"), "occupation"):
             if among := women_among(GENDERS, where(plain, occupation=name)):
                 _, least[name], most[name], _ = among
         templates = tuple(map(str, distinct(plain, "template_id")))
@@ -126,7 +120,7 @@ def texts_of(
             run,
             prompt_format,
             values,
-            _values(means, "female_share"),
+            lookup(means, "occupation", "female_share"),
             least,
             most,
             templates,
@@ -136,10 +130,6 @@ def texts_of(
             seed=seed,
         )
     return texts_of_model
-
-
-def _values(rows: Iterable[Row], column: str) -> Values:
-    return {str(row["occupation"]): None if row[column] is None else float(row[column]) for row in rows}
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
@@ -152,10 +142,9 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     members = members_of(pair, texts)
     if not all_equal(map(attrgetter("prompt_format"), members)):
         return [], [PairNote("prompt formats")]
-    had = f"{later.name} and {earlier.name} had different prompts"
+    names = later.name, earlier.name
     if differing := _differing_prompts(members, with_gender=False):
-        text = f"{had} ({', '.join(differing)}), so there is no test between their texts."
-        return [], [PairNote("prompts", text)]
+        return [], [PairNote("prompts", _NOTES["prompts"].format(*names, ", ".join(differing)))]
     rows: list[Contrast] = []
     notes: list[PairNote] = []
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
@@ -163,19 +152,21 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     # `compare` has one note on different vector models for all pairs.
     if any(any(member.scores.values()) for member in members) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
-            text = f"{had} with a gender ({', '.join(differing)}), so there is no test between their SRB."
-            notes.append(PairNote("prompts", text))
+            notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
             for gender, score in product(WOMEN_AND_MEN, SCORES):
                 scores = {member.model: member.scores.get((gender, score), {}) for member in members}
                 own = replace(scope, quantity=score, gender=gender)
                 rows += unit_rows(pair, scores, own, margins, seed)
-    if any(member.shares for member in members):
-        shares = {member.model: member.shares for member in members}
-        ends = {member.model: member.least for member in members}, {m.model: m.most for m in members}
+
+    def of(name: str) -> dict[str, Values]:
+        return dict(zip(map(attrgetter("model"), members), map(attrgetter(name), members), strict=True))
+
+    if any(of("shares").values()):
         scope = replace(scope, quantity="represented_share", gender="female")
         note = joined([member.note and f"{member.model}: {member.note}" for member in members])
-        for row in unit_rows(pair, shares, scope, margins, seed, ends=ends):
+        ends = of("least"), of("most")
+        for row in unit_rows(pair, of("shares"), scope, margins, seed, ends=ends):
             rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
 

@@ -20,8 +20,8 @@ from biaskit.stats.crossed import p_of_difference
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
-from biaskit.tables.query import Row, defined, first, grouped, where
-from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
+from biaskit.tables.query import Row, apart_from, column, defined, first, grouped, lookup, where
+from biaskit.tables.reasons import are_held_out
 
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
@@ -48,7 +48,7 @@ def test_rows(
     for model in models if srb else ():
         rows += _gender_tests(test, model, srb, "srb")
         rows += _gender_tests(test, model, srb, "srb_content")
-    if not any(_is_of_hold_out(row) for row in transfer):
+    if not are_held_out(transfer):
         for model in models:
             rows += _area_tests(test, model, transfer)
     rows += _workforce_tests(test, representation)
@@ -70,17 +70,13 @@ def _left_out(n_out: int, n: int, why: str) -> str | None:
 # --- areas ---------------------------------------------------------------------------------------------
 
 
-def _is_of_hold_out(row: Row) -> bool:
-    return any(is_reason(part, HOLD_OUT) for part in parts_of_reason(row["reason"]))
-
-
 def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Contrast]:
     """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
     for quantity, (trained_on, tested_on) in AREAS.items():
         rows = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
         mean = first(rows, occupation=ALL_OCCUPATIONS)
-        of_occupations = [row for row in rows if row["occupation"] != ALL_OCCUPATIONS] or rows
-        areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
+        of_occupations = apart_from(rows, occupation=ALL_OCCUPATIONS) or rows
+        areas = np.array(column(defined(of_occupations, "auc"), "auc"), dtype=np.float64)
         if not areas.size:
             continue
         (paired,) = test(
@@ -122,7 +118,7 @@ def _on_logit_scale(row: Contrast, areas: FloatArray) -> Contrast:
 def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Sequence[Contrast]:
     """Test women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     scores = grouped(where(srb, model=model), "gender")
-    women, men = (_by_occupation(scores.get((gender,), ()), score) for gender in WOMEN_AND_MEN)
+    women, men = (lookup(scores.get((gender,), ()), "occupation", score) for gender in WOMEN_AND_MEN)
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
     return test(
         _array(women, common),
@@ -135,12 +131,12 @@ def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Seq
 
 def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -> Iterator[Contrast]:
     """Test a share of texts about one gender minus another's, over occupations; no rows where all are 0."""
-    if not any(row[REFUSED[quantity]] for row in rows):
+    if not any(column(rows, REFUSED[quantity])):
         return
     by_gender = grouped(rows, "requested_gender")
     shares: dict[str, Mapping[str, float | None]] = {}
     for named in GENDERS:
-        shares[named] = _by_occupation(by_gender.get((named,), ()), quantity)
+        shares[named] = lookup(by_gender.get((named,), ()), "occupation", quantity)
     for gender, against in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
@@ -152,12 +148,8 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
             )
 
 
-def _by_occupation(rows: Sequence[Row], name: str) -> dict[str, float | None]:
-    return {str(row["occupation"]): row[name] for row in rows}
-
-
 def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> FloatArray:
-    return np.array([values[occupation] for occupation in occupations], dtype=np.float64)
+    return np.array(list(map(values.__getitem__, occupations)), dtype=np.float64)
 
 
 def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Contrast]:

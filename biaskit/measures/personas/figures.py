@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
+from biaskit.common.plain import group_by
 from biaskit.common.wording import count
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, surely_longer
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
@@ -28,16 +31,27 @@ from biaskit.report.figures.workforce import LEGEND, PER_FIGURE, spots_of, squar
 from biaskit.report.questions import QuestionId
 from biaskit.stats.classification import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS
-from biaskit.tables.query import Row, defined, distinct, first, grouped, mean_over_prompts, named, where
-from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
+from biaskit.tables.query import (
+    Row,
+    apart_from,
+    column,
+    defined,
+    distinct,
+    first,
+    grouped,
+    lookup,
+    mean_over_prompts,
+    named,
+    where,
+)
+from biaskit.tables.reasons import are_held_out
+
+_CAPTIONS: Mapping[str, str] = words_of_kind("personas")["captions"]
 
 
 def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
     """Name the kinds of figures in the order of the page."""
     return {"write": (scatter,), "how": (words, areas, scores)}
-
-
-# --- who texts are about ----------------------------------------------------------------------------------
 
 
 def scatter(view: View) -> Iterator[Figure]:
@@ -54,17 +68,9 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         of_model = where(rows, model=model)
         spots = spots_of(items.of_occupations(of_model), of_model, "occupation")
         squares.append(square(model, "texts", spots, view.marks[model]))
-    caption = (
-        f"Each point is an occupation{view.place('Figure 6')}: the share of women among texts with an "
-        "inferred gender, over all prompts, against U.S. labour statistics, in percent; n = "
-        f"{len(distinct(rows, 'occupation'))} occupations, each with "
-        f"{spread(rows, 'n_texts')} texts; bars: Wilson 95\u00a0% intervals combined over "
-        "prompts; occupations without such texts are left out. Table: representation, template all."
-    )
+    n, texts = len(distinct(rows, "occupation")), spread(rows, "n_texts")
+    caption = _CAPTIONS["scatter"].format(place=view.place("Figure 6"), n=n, texts=texts)
     return Plot([Band(squares)], caption, LEGEND[:1])
-
-
-# --- words ------------------------------------------------------------------------------------------------
 
 
 MOST_PANELS = 6
@@ -75,7 +81,7 @@ _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 def words(view: View) -> Iterator[Figure]:
     """Draw a figure for each of the first models whose lists are longer than chance."""
-    lists = [row for row in view.rows("word_lists", method="calibrated") if row["against"] != "all"]
+    lists = apart_from(view.rows("word_lists", method="calibrated"), against="all")
     marked = grouped(view.rows("marked_words", is_name=False, is_gender_word=False), *_LIST)
     several = len(view.models) > 1
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
@@ -95,15 +101,13 @@ def _strongest(
     """Pick the lists with the strongest words, as many of each gender, with their words by z."""
     pairs = []
     for row in lists:
-        words_of_list = marked.get(tuple(row[name] for name in _LIST))
-        if words_of_list:
+        if words_of_list := marked.get(itemgetter(*_LIST)(row)):
             pairs.append((row, sorted(words_of_list, key=lambda word: (-word["z"], word["word"]))))
     pairs.sort(key=lambda pair: (-pair[1][0]["z"], str(pair[0]["occupation"])))
-    genders = distinct([row for row, _ in pairs], "gender")
-    each = max(1, MOST_PANELS // max(len(genders), 1))
+    by_gender = group_by(pairs, lambda pair: pair[0]["gender"])
+    genders, each = list(by_gender), max(1, MOST_PANELS // max(len(by_gender), 1))
     chosen: list[tuple[Row, list[Row]]] = []
-    for gender in genders:
-        of_gender = [pair for pair in pairs if pair[0]["gender"] == gender]
+    for of_gender in by_gender.values():
         chosen += of_gender[:each]
     # An occupation's lists are side by side.
     occupations = distinct([row for row, _ in chosen], "occupation")
@@ -113,9 +117,10 @@ def _strongest(
 
 def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
     most = MOST_WORDS if len(lists) < 3 else FEW_WORDS
-    axis = Axis("z", 0, 1.06 * max(row["z"] for _, rows in lists for row in rows), whole=True)
-    several = len({row["occupation"] for row, _ in lists}) > 1
-    genders = distinct([row for row, _ in lists], "gender")
+    # The strongest word of a list is its first.
+    axis = Axis("z", 0, 1.06 * max(of_list[0]["z"] for _, of_list in lists), whole=True)
+    shown = [row for row, _ in lists]
+    several, genders = len(distinct(shown, "occupation")) > 1, distinct(shown, "gender")
     panels = []
     for of_list, every in lists:
         rows = every[:most]
@@ -124,18 +129,8 @@ def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
         n_texts = f" of {of_list['n_target']:,}" if of_list["n_target"] is not None else ""
         beside = [f"{row['documents_target']:,}{n_texts} texts" for row in rows]
         bars = [Bar([(row["z"], *look_of(of_list["gender"], genders))]) for row in rows]
-        labels = [str(row["word"]) for row in rows]
-        panels.append(Panel(labels, axis, (), bars, title, beside))
-    caption = (
-        f"The strongest words, without gendered words and names; n = {len(lists)} of "
-        f"{count(n_lists, 'list')}, of those longer than expected by chance. z: how much more a gender's "
-        "texts use a word (calibrated log-odds in units of their standard deviation, no interval; at 1.96 a "
-        "word is marked). Right: how many of that gender's texts use it. Tables: marked_words, word_lists."
-    )
-    return Plot([Band(panels)], caption)
-
-
-# --- areas under the curve --------------------------------------------------------------------------------
+        panels.append(Panel(column(rows, "word"), axis, (), bars, title, beside))
+    return Plot([Band(panels)], _CAPTIONS["words"].format(len(lists), count(n_lists, "list")))
 
 
 CELLS = {
@@ -156,7 +151,7 @@ def areas(view: View) -> Iterator[Figure]:
 
 def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     means = where(rows, occupation=ALL_OCCUPATIONS)
-    single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
+    single = apart_from(defined(rows, "auc"), occupation=ALL_OCCUPATIONS)
     cells = [cell for cell in CELLS if defined(where(rows, **_scope(cell)), "auc")]
     dots = []
     for model in models:
@@ -164,18 +159,11 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         for cell in cells:
             scope = {"model": model, **_scope(cell)}
             points.append(point(first(means, **scope), ("auc", "ci_low", "ci_high")))
-            behind.append([row["auc"] for row in where(single, **scope)])
+            behind.append(column(where(single, **scope), "auc"))
         dots.append(Dots(view.marks[model], points, behind=behind))
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
-    control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
-    caption = (
-        "How often a classifier trained on other texts, without gendered words and names, scores a text "
-        "about a woman higher than one about a man of the same prompt (0 to 1; dotted line: chance, 0.5). "
-        f"With, without: the gender in the prompt. n = {count(n, 'occupation')}; points: mean over "
-        "occupations, bars: 95\u00a0% intervals over occupations. "
-        f"{'Positive control (hold-out), not a result. ' if control else ''}Tables: text_transfer, tests "
-        "(auc_inferred, auc_requested, auc_transfer)."
-    )
+    control = _CAPTIONS["control"] * are_held_out(rows)
+    caption = _CAPTIONS["areas"].format(count(n, "occupation"), control)
     axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
     behind_entry = Entry("single occupations", BEHIND)
@@ -186,9 +174,6 @@ def _scope(cell: tuple[str, str]) -> dict[str, str]:
     return {"trained_on": cell[0], "tested_on": cell[1]}
 
 
-# --- scores -----------------------------------------------------------------------------------------------
-
-
 GENDERS = {"female": ("women", Mark(FEMALE, "o")), "male": ("men", Mark(MALE, "s"))}
 SURE = 0.05  # a score with a smaller p-value is outside its null
 SCORES_PER_FIGURE = 4
@@ -196,17 +181,14 @@ SCORES_PER_FIGURE = 4
 
 def scores(view: View) -> Iterator[Figure]:
     """Draw a figure per vector model, since their scores do not compare (methods/srb#vector-models)."""
-    rows = defined(view.rows("srb"), "srb")
-    vectors = named(rows, "vectors")
-    for i, vector in enumerate(vectors or [""], 1):
-        several = len(vectors) > 1
-        # Lists without a score have no vectors: they are shown where there is one vector model.
-        of_vectors = where(view.rows("srb"), vectors=vector) if several else view.rows("srb")
-        name, title = f"srb-vectors-{i}" if several else "srb", "SRB scores"
-        if several:
-            title += f", vectors {cut(vector)}"
-        if rows:
-            yield from view.charts(of_vectors, name, title, _scores, size=SCORES_PER_FIGURE)
+    rows = view.rows("srb")
+    vectors = named(defined(rows, "srb"), "vectors")
+    if len(vectors) > 1:
+        for i, vector in enumerate(vectors, 1):
+            title, of_vectors = f"SRB scores, vectors {cut(vector)}", where(rows, vectors=vector)
+            yield from view.charts(of_vectors, f"srb-vectors-{i}", title, _scores, size=SCORES_PER_FIGURE)
+    elif defined(rows, "srb"):  # lists without a score, which have no vectors, are shown too
+        yield from view.charts(rows, "srb", "SRB scores", _scores, size=SCORES_PER_FIGURE)
 
 
 def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
@@ -214,30 +196,24 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     place = view.place("Figure 3")
     raw = bool(place) or not defined(rows, "srb_content")
     score, p_value = ("srb", "p_value") if raw else ("srb_content", "srb_content_p_value")
-    workforce = {row["occupation"]: row["workforce_share"] for row in view.rows("representation")}
-    order = sorted(map(str, distinct(rows, "occupation")), key=lambda name: -(workforce.get(name) or -1.0))
-    axis = effects([row[score] for row in defined(rows, score)], 0.1, "closer to women · men", unit="")
+    workforce = lookup(view.rows("representation"), "occupation", "workforce_share")
+    order = sorted(distinct(rows, "occupation"), key=lambda name: -(workforce.get(name) or -1.0))
+    axis = effects(column(defined(rows, score), score), 0.1, "closer to women · men", unit="")
     panels = []
     for model in models:
         dots = []
         for gender, (_, mark) in GENDERS.items():
-            row_of = {str(row["occupation"]): row for row in where(rows, model=model, gender=gender)}
             points = []
-            for row in map(row_of.get, order):
+            for name in order:
+                row = first(rows, model=model, gender=gender, occupation=name)
                 sure = row is not None and row[p_value] is not None and row[p_value] < SURE
                 points.append(point(row, (score,), fill="" if sure else "none"))
             dots.append(Dots(mark, points))
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
-    beyond = ", without gendered words," if not raw else ""
+    said = {"place": place, "beyond": "" if raw else _CAPTIONS["content"], "n": len(order)}
+    said |= {"n_defined": len(defined(rows, score)), "n_scores": 2 * len(order) * len(models)}
     vectors = " and ".join(map(cut, named(rows, "vectors"))) or "–"
-    caption = (
-        f"Subset Representational Bias score{place} of words marked for women and for men{beyond} "
-        f"in texts whose prompt names no gender; n = {len(order)} occupations, {len(defined(rows, score))} "
-        f"of {2 * len(order) * len(models)} scores defined; unit: difference of distances (−2 to 2), left: "
-        "closer to requested women, right: to requested men; no interval; full: outside its permutation "
-        f"baseline (p < .05); vectors {vectors}. Raw scores grow with the training of the vectors: compare "
-        "only within one vector model. Table: srb."
-    )
+    caption = _CAPTIONS["scores"].format(**said, vectors=vectors)
     legend = [Entry(f"words of {who}", mark) for who, mark in GENDERS.values()]
     legend += [Entry("within its permutation baseline", INKED, "none")]
     return Plot([Band(panels)], caption, legend)

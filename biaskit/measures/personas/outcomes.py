@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from biaskit.measures.personas.texts.documents import REQUESTED, TextDocument
 from biaskit.measures.personas.texts.outcomes import CUT
@@ -16,18 +15,11 @@ from biaskit.stats.proportions import Proportion, proportion
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import NOT_ENGLISH
 
-BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty": "n_empty"})
+BY_ENDING: Mapping[str, str] = {"declines": "n_refused", "empty": "n_empty"}
 """Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
-IN_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        "person": "n_person",
-        "no-person": "n_no_person",
-        "declines-in-words": "n_declines_in_words",
-        "lectures": "n_lectures",
-        "cut": "n_cut",
-    }
-)
-"""Outcomes of all other texts, by the rules on their words."""
+_RULED = ("person", "no-person", "declines-in-words", "lectures", "cut")
+IN_WORDS: Mapping[str, str] = {outcome: f"n_{outcome.replace('-', '_')}" for outcome in _RULED}
+"""The same of all other texts, by the rules on their words."""
 _SCOPE = ("model", "occupation", "requested_gender")
 
 _BY_RULE = {"declines": "declines-in-words", "empty": "no-person"}  # of hidden characters alone: no person
@@ -68,11 +60,12 @@ def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[R
     for row in refusals:
         scope = {name: row[name] for name in _SCOPE}
         for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
-            columns = {"template_id": "all", "origin": REQUESTED, "outcome": outcome}
             reason = NOT_ENGLISH if outcome in IN_WORDS and row["model"] in unread else None
-            share = Proportion(None) if reason else proportion(row[name], row["n_texts"])
+            n, share = row[name], proportion(row[name], row["n_texts"])
+            if reason:
+                n, share = None, Proportion(None)
             low, high = share.ci95 or (None, None)
-            n = None if reason else row[name]
-            numbers = {"n": n, "share": share.estimate, "ci_low": low, "ci_high": high}
-            rows.append({**scope, **columns, **numbers, "reason": reason})
+            columns = {"template_id": "all", "origin": REQUESTED, "outcome": outcome, "n": n}
+            numbers = {"share": share.estimate, "ci_low": low, "ci_high": high, "reason": reason}
+            rows.append({**scope, **columns, **numbers})
     return rows

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def representation_rows(
     """Make the rows of representation.csv, per model and occupation each template and then `all`.
 
     `texts`: those whose prompt named no gender.
-    Of a sampled run (`batch` given) the samples numbered below `batch` enter: later ones were drawn because
+    Of a sampled run (`batch` given) the samples numbered below `batch` enter: later ones were asked because
     of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
     enter, and an occupation that a model has no text of has no rows.
 
@@ -92,14 +92,14 @@ class _Shares:
 
     female: Proportion
     nonbinary: Proportion
-    if_female: float | None
-    if_male: float | None
+    bounds: tuple[float, float] | None
     reason: str | None
 
     def columns(self) -> dict[str, Any]:
         """Name the numbers as representation.csv does."""
         low, high = self.female.ci95 or (None, None)
         nonbinary_low, nonbinary_high = self.nonbinary.ci95 or (None, None)
+        if_female, if_male = self.bounds or (None, None)
         return {
             "female_share": self.female.estimate,
             "ci_low": low,
@@ -108,12 +108,12 @@ class _Shares:
             "nonbinary_share": self.nonbinary.estimate,
             "nonbinary_ci_low": nonbinary_low,
             "nonbinary_ci_high": nonbinary_high,
-            "share_if_dropped_female": self.if_female,
-            "share_if_dropped_male": self.if_male,
+            "share_if_dropped_female": if_female,
+            "share_if_dropped_male": if_male,
         }
 
 
-_NO_SHARES = _Shares(Proportion(None), Proportion(None), None, None, NOT_ENGLISH)
+_NO_SHARES = _Shares(Proportion(None), Proportion(None), None, NOT_ENGLISH)
 
 _COUNTS = (
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
@@ -140,29 +140,21 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
     independent = inferred**2 / counts["n_squared"] if inferred else 0
     if independent < inferred:
         reason = f"copies: {inferred} texts with a gender are worth {independent:.1f} independent ones"
-    return _Shares(
-        proportion(female, inferred, independent),
-        proportion(nonbinary, inferred, independent),
-        (female + counts["n_not_inferred"]) / n_texts if n_texts else None,
-        female / n_texts if n_texts else None,
-        reason,
-    )
+    shares = proportion(female, inferred, independent), proportion(nonbinary, inferred, independent)
+    bounds = ((female + counts["n_not_inferred"]) / n_texts, female / n_texts) if n_texts else None
+    return _Shares(*shares, bounds, reason)
 
 
 def _mean(shares: Mapping[str, _Shares]) -> _Shares:
     """Average over templates; a number that one template lacks is missing here too, with its reason."""
-    parts = shares.values()
-    female = mean_of_proportions([part.female for part in parts])
-    nonbinary = mean_of_proportions([part.nonbinary for part in parts])
-    if_female = _mean_if_all([part.if_female for part in parts])
-    if_male = _mean_if_all([part.if_male for part in parts])
+    female = mean_of_proportions(list(map(attrgetter("female"), shares.values())))
+    nonbinary = mean_of_proportions(list(map(attrgetter("nonbinary"), shares.values())))
+    bounds, every = None, list(map(attrgetter("bounds"), shares.values()))
+    if every and all(every):
+        if_female, if_male = (math.fsum(side) / len(every) for side in zip(*every, strict=True))
+        bounds = if_female, if_male
     reasons = [part.reason and f"{template}: {part.reason}" for template, part in shares.items()]
-    return _Shares(female, nonbinary, if_female, if_male, joined(reasons))
-
-
-def _mean_if_all(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+    return _Shares(female, nonbinary, bounds, joined(reasons))
 
 
 WORKFORCE_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
@@ -179,14 +171,13 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     notes = []
     for (model, template), of_template in grouped(without_debiasing(rows), "model", "template_id").items():
         both = defined(of_template, "female_share", "workforce_share")
-        pairs = [(row["female_share"], row["workforce_share"]) for row in both]
-        note = _left_out(len(of_template) - len(pairs), len(of_template))
+        note = _left_out(len(of_template) - len(both), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
-        counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
-            (WORKFORCE_SIDES[workforce < 0.5], min(math.floor(share * 10 + 1e-12), 9))
-            for share, workforce in pairs
-        )
+        counts = Counter[tuple[str, int]]()
+        for row in both:  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
+            decile = min(math.floor(row["female_share"] * 10 + 1e-12), 9)
+            counts[WORKFORCE_SIDES[row["workforce_share"] < 0.5], decile] += 1
         for side, decile in product(WORKFORCE_SIDES, range(10)):
             ends = {"decile_low": decile / 10, "decile_high": (decile + 1) / 10}
             scope = {"model": model, "template_id": template, "workforce_side": side}

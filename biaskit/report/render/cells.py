@@ -10,8 +10,9 @@ UNDEFINED = "–"
 
 
 def in_list(row: Row) -> str:
-    """Write a marked word, in brackets if it is a name or gender word."""
-    return f"({row['word']})" if row["is_name"] or row["is_gender_word"] else str(row["word"])
+    """Write a marked word, in brackets if it is a name, a gender word or a word of its group's own name."""
+    is_bare = row["is_name"] or row["is_gender_word"] or row.get("is_group_word")
+    return f"({row['word']})" if is_bare else str(row["word"])
 
 
 def percent(value: float | None) -> str:

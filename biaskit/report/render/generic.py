@@ -31,6 +31,7 @@ FORMATS: Mapping[str, Form] = {
     ".2": ("{:.2f}".format, "{:.2f} to {:.2f}".format),
     ".3": ("{:.3f}".format, "{:.3f} to {:.3f}".format),
     "+1": ("{:+.1f}".format, "{:+.1f} to {:+.1f}".format),
+    "+2": ("{:+.2f}".format, "{:+.2f} to {:+.2f}".format),
     "+3": ("{:+.3f}".format, "{:+.3f} to {:+.3f}".format),
     "p": (cells.p_value, "{} to {}".format),
 }

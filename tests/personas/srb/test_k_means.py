@@ -48,27 +48,27 @@ def angle(degrees: float) -> list[float]:
     return [math.cos(math.radians(degrees)), math.sin(math.radians(degrees))]
 
 
-FOUR = {"care": 0.0, "caring": 10.0, "measurement": 180.0, "measurements": 190.0}
+FOUR = {"care": 0.0, "caring": 10.0, "engine": 180.0, "engines": 190.0}
 """Two pairs of words, seen from the origin."""
 FOUR_VECTORS = np.array([angle(degrees) for degrees in FOUR.values()])
 FOUR_LISTS = {
-    ("a", "nurse", "female"): ["care", "caring", "measurement"],
-    ("a", "nurse", "male"): ["measurements"],
-    ("a", "nurse", "nonbinary"): ["care", "measurement"],
+    ("a", "nurse", "female"): ["care", "caring", "engine"],
+    ("a", "nurse", "male"): ["engines"],
+    ("a", "nurse", "nonbinary"): ["care", "engine"],
     ("a", "cook", "female"): ["caring"],
-    ("a", "cook", "male"): ["measurement", "measurements"],
+    ("a", "cook", "male"): ["engine", "engines"],
     ("a", "clerk", "female"): ["care"],
     ("a", "clerk", "male"): [],
     ("b", "nurse", "female"): [],
-    ("b", "nurse", "male"): ["measurement"],
+    ("b", "nurse", "male"): ["engine"],
 }
-# By hand. care: women of nurse, cook and clerk in a. measurement: women of nurse, men of nurse and cook in a,
-# men of nurse in b. In b neither has three pairs. Measurement comes first: four lists hold it, three hold
+# By hand. care: women of nurse, cook and clerk in a. engine: women of nurse, men of nurse and cook in a,
+# men of nurse in b. In b neither has three pairs. engine comes first: four lists hold it, three hold
 # care.
 FOUR_COUNTS = {
-    ("a", "measurement measurements"): (1, 2),
-    ("b", "measurement measurements"): (0, 1),
-    ("all", "measurement measurements"): (1, 3),
+    ("a", "engine engines"): (1, 2),
+    ("b", "engine engines"): (0, 1),
+    ("all", "engine engines"): (1, 3),
     ("a", "care caring"): (3, 0),
     ("b", "care caring"): (0, 0),
     ("all", "care caring"): (3, 0),
@@ -129,7 +129,7 @@ def test_clusters_hold_the_hand_counted_occupations_most_lists_first() -> None:
     assert list(FOUR_COUNTS.items()) == list(counts_of(found).items())
     assert [1, 1, 1, 2, 2, 2] == [row.cluster for row in found.rows]
     shares = {(row.model, row.words): row.female_share for row in found.rows}
-    assert shares["all", "measurement measurements"] == 0.25
+    assert shares["all", "engine engines"] == 0.25
     assert shares["a", "care caring"] == 1.0
 
 
@@ -209,7 +209,7 @@ def test_lists_that_hold_clusters_by_the_same_coin_are_kept_as_often_as_their_sw
 
 
 def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
-    """care 3:0 and 0:0, measurement 1:2 and 0:1: none kept (model b), both differ by half when summed."""
+    """care 3:0 and 0:0, engine 1:2 and 0:1: none kept (model b), both differ by half when summed."""
     found = four()
     assert [False] * 4 == [row.kept for row in found.rows if row.model != ALL_MODELS]
     assert [True] * 2 == [row.kept for row in found.rows if row.model == ALL_MODELS]
@@ -229,7 +229,7 @@ def test_fewer_than_four_words_with_a_vector_give_a_reason_for_every_model() -> 
     assert {found.reason} == {row.reason for row in found.rows}
     assert {(None, None, None)} == {(r.cluster, r.n_occupations_female, r.kept) for r in found.rows}
     assert (None, None, None, ()) == (found.n_clusters, found.n_kept, found.share_passing, found.curve)
-    assert ("measurements",) == found.without_vector
+    assert ("engines",) == found.without_vector
 
 
 def test_words_without_a_direction_are_named_and_left_out() -> None:
@@ -260,9 +260,9 @@ def test_more_clusters_than_distinct_vectors_are_not_compared_and_warn_nobody() 
 
 
 def test_a_cluster_has_the_categories_of_its_words_most_first() -> None:
-    mapping = {"measurement": "work", "care": "warmth", "caring": "family life", "yoga": "sports"}
+    mapping = {"engine": "work", "care": "warmth", "caring": "family life", "yoga": "sports"}
     found = four(categories=mapping)
-    assert {"measurement measurements": "work", "care caring": "family life; warmth"} == {
+    assert {"engine engines": "work", "care caring": "family life; warmth"} == {
         row.words: row.category for row in found.rows
     }
     assert "1 words of the categories are not among the words: yoga" in found.notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biaskit.measures.personas.srb.score import NULL_OF_MARKED_LISTS, scores_with_content, srb_scores
+from biaskit.measures.personas.srb.score import NULL_OF_MARKED_LISTS, srb_scores
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
@@ -24,7 +24,7 @@ def marked(*words: str) -> list[MarkedWord]:
 
 def scores(candidates: str, female: list[MarkedWord], male: list[MarkedWord]) -> tuple[float | None, ...]:
     gender_words = [word for word in WORDS if is_gender_word(word)]
-    found = scores_with_content(
+    found = srb_scores(
         {"female": candidates.split()},
         {"female": female, "male": male},
         [vectors()],

@@ -137,7 +137,7 @@ def test_texts_without_an_occupation_have_the_row_of_all_alone(tmp_path: Path) -
 def test_of_many_texts_some_are_drawn_and_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "MOST_TEXTS", 12)
     for row in table(made(texts(14), tmp_path), "text_transfer"):
-        assert transfer.DRAWN in row["reason"]
+        assert transfer.SAMPLED in row["reason"]
         assert row["n_female"] == ("36" if row["occupation"] == "all" else "12")
 
 

@@ -11,15 +11,14 @@ from biaskit.measures.personas.findings.texts import (
     occupations_of,
     women_against_men,
 )
-from biaskit.measures.personas.printing.groups import group_papers
 from biaskit.measures.personas.printing.papers import paper_tables
-from biaskit.measures.personas.printing.words import word_tables
+from biaskit.measures.personas.printing.words import group_papers, word_tables
 from biaskit.report.findings.finding import reason_of, reasons_of
 from biaskit.report.render.cells import LABEL, UNDEFINED
 from biaskit.report.render.document import PaperTable, TitledTable, listed_table
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, by_labels, defined, distinct, where
+from biaskit.tables.query import Row, by_labels, column, defined, distinct, where
 
 __all__ = ["headline", "papers"]
 
@@ -38,19 +37,16 @@ def headline(part: Part) -> Iterator[TitledTable]:
     rows = []
     for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
         rows_of_model = where(every, model=model)
-        shares = [row["female_share"] for row in defined(rows_of_model, "female_share")]
-        if shares:
+        if shares := column(defined(rows_of_model, "female_share"), "female_share"):
             shown = f"{percent(min(shares))} to {percent(max(shares))}"
-            note = by_labels(rows_of_model)
-            if note:
+            if note := by_labels(rows_of_model):
                 notes[f"{model}: {note}."] = None
         else:
             shown = UNDEFINED
             why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None
-        rows.append(
-            (short(model, LABEL), shown, _minus_workforce(part, model, notes), _srb(part, model, notes))
-        )
+        tested = _minus_workforce(part, model, notes), _srb(part, model, notes)
+        rows.append((short(model, LABEL), shown, *tested))
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
     heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
@@ -64,10 +60,10 @@ def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
         why = reason_of(test) if test is not None else "no occupation has both shares"
         notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None
         return UNDEFINED
-    ends = " (no interval)"
+    ends = "(no interval)"
     if test.ci_low is not None:
-        ends = f" [{points_range(max(test.ci_low, -1.0), min(test.ci_high, 1.0))}]"
-    return point_number(test.estimate) + ends
+        ends = f"[{points_range(max(test.ci_low, -1.0), min(test.ci_high, 1.0))}]"
+    return f"{point_number(test.estimate)} {ends}"
 
 
 def _srb(part: Part, model: str, notes: dict[str, None]) -> str:
@@ -78,5 +74,5 @@ def _srb(part: Part, model: str, notes: dict[str, None]) -> str:
         why = reasons_of(scores) if scores else reason_of(test or {"reason": "no score was made"})
         notes[f"{UNDEFINED} SRB not measured: {why}."] = None
         return UNDEFINED
-    ends = " to ".join(plain_number(end) for end in (test.ci_low, test.ci_high) if end is not None)
-    return plain_number(test.estimate) + (f" [{ends}]" if ends else "")
+    ends = "" if test.ci_low is None else f" [{plain_number(test.ci_low)} to {plain_number(test.ci_high)}]"
+    return f"{plain_number(test.estimate)}{ends}"

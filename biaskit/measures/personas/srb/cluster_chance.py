@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,13 +60,3 @@ def chance_of(
     null_kept = np.concatenate([kept, summed[..., None]], axis=2).mean(axis=0)
     n_kept = kept.all(axis=2).sum(axis=1).astype(np.float64)
     return Chance((1 + reached.sum(axis=0)) / (n_swaps + 1), null_kept, n_kept)
-
-
-def kept_beside_chance(n_kept: int, n_clusters: int, chance: Sequence[float] | FloatArray) -> str:
-    """Say how many clusters are kept, and how many swapped lists keep."""
-    usual, most = float(np.mean(chance)), float(np.percentile(chance, 95))
-    side = "more than" if n_kept > most else "no more than"
-    return (
-        f"{n_kept} of {n_clusters} clusters are kept, {side} chance: with women's and men's lists swapped at"
-        f" random within occupations {usual:.0f} on average, {most:.0f} at the 95th percentile"
-    )

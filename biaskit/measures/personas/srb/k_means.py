@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -19,16 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.common.plain import group_by
 from biaskit.common.wording import first_words
-from biaskit.measures.personas.srb.cluster_chance import (
-    chance_of,
-    differs_by_half,
-    is_kept,
-    kept_beside_chance,
-)
+from biaskit.measurement import words as words_of_kind
+from biaskit.measures.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 
+_NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["clusters"]
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its texts with an inferred gender."""
 KRule = Literal["max", "largest-gain"]
@@ -128,9 +126,9 @@ def find_clusters(
     Reference: methods/srb#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
     """
     wanted = words_to_cluster(lists, drop_words=drop_words)
-    rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
-    with_row = [word for word in wanted if word in row_of]
-    raw_vectors = rows_of_words[[row_of[word] for word in with_row]].astype(np.float64)
+    row_of = dict(zip(words, range(len(words)), strict=True))
+    with_row = list(filter(row_of.__contains__, wanted))
+    raw_vectors = np.asarray(matrix)[list(map(row_of.__getitem__, with_row))].astype(np.float64)
     lengths = np.linalg.norm(raw_vectors, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
     usable_words, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
@@ -138,10 +136,9 @@ def find_clusters(
     notes: list[str] = []
     if without:
         named = first_words(without, WORDS_IN_A_NOTE)
-        notes.append(f"{len(without)} of {len(wanted)} words have no vector: {named}")
+        notes.append(_NOTES["no_vector"].format(len(without), len(wanted), named))
     if unused := sorted(set(categories or {}).difference(wanted)):
-        named = first_words(unused, WORDS_IN_A_NOTE)
-        notes.append(f"{len(unused)} words of the categories are not among the words: {named}")
+        notes.append(_NOTES["unused"].format(len(unused), first_words(unused, WORDS_IN_A_NOTE)))
     curve: tuple[SilhouetteRow, ...] = ()
     clusters: list[tuple[str, ...]] = []
     if len(usable_words) < FEWEST_WORDS:
@@ -158,9 +155,12 @@ def find_clusters(
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
-    rows, n_kept, n_passing, kept_note = _judge(lists, clusters, released, categories or {}, seed)
+    rows, n_kept, n_passing, chance = _judge(lists, clusters, released, categories or {}, seed)
     n = len(clusters)
-    notes += _notes_on_clusters(curve, n, kept_note, n_passing)
+    notes += _notes_on_k(curve, n)
+    usual, most = np.mean(chance), np.percentile(chance, 95)
+    side = "more than" if n_kept > most else "no more than"
+    notes.append(_NOTES["kept"].format(n_kept, n, side, usual, most, n_passing))
     return Clustering(rows, curve, len(usable_words), without, n, n_kept, n_passing / n, tuple(notes), "")
 
 
@@ -248,7 +248,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _models(lists: WordsByGender) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(model for model, _, _ in lists))
+    return tuple(dict.fromkeys(map(itemgetter(0), lists)))
 
 
 def _judge(
@@ -257,12 +257,13 @@ def _judge(
     released: bool,
     categories: Mapping[str, str],
     seed: int,
-) -> tuple[tuple[ClusterRow, ...], int, int, str]:
-    """Make a row per cluster and model, then one for `ALL_MODELS`; say how many chance would keep.
+) -> tuple[tuple[ClusterRow, ...], int, int, FloatArray]:
+    """Make a row per cluster and model, then one for `ALL_MODELS`.
 
-    Beside the rows: how many clusters are kept, and how many pass the 50 % rule on the sums.
+    Beside the rows: how many clusters are kept, how many pass the 50 % rule on the sums, and how many are
+    kept in each of the swaps.
     """
-    models, occupations = _models(lists), list(dict.fromkeys(occupation for _, occupation, _ in lists))
+    models, occupations = _models(lists), list(dict.fromkeys(map(itemgetter(1), lists)))
     cluster_of = {word: i for i, cluster in enumerate(clusters) for word in cluster}
     # [clusters, models, occupations, 2]: whether the women's, men's list holds a word of the cluster
     holds = np.zeros((len(clusters), len(models), len(occupations), 2), dtype=np.bool_)
@@ -273,7 +274,7 @@ def _judge(
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
     n_lists = holds.sum(axis=(1, 2, 3))
     order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
-    holds, ordered = holds[order], [clusters[i] for i in order]
+    holds, ordered = holds[order], list(map(clusters.__getitem__, order))
     counts = holds.sum(axis=2)
     is_kept_in_all = is_kept(counts[..., 0], counts[..., 1], released=released)
     summed = counts.sum(axis=1)
@@ -290,23 +291,21 @@ def _judge(
             found = share, judged, category, *of_chance, reason
             rows.append(ClusterRow(model, i + 1, " ".join(words), f, m, *found))
     n_kept, n_passing = int(is_kept_in_all.sum()), int(passing.sum())
-    return tuple(rows), n_kept, n_passing, kept_beside_chance(n_kept, len(ordered), chance.n_kept)
+    return tuple(rows), n_kept, n_passing, chance.n_kept
 
 
 def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
     """Name the categories of a cluster's words, those of most words first; None without one."""
-    n_of = Counter(categories[word] for word in words if word in categories)
+    n_of = Counter(filter(None, map(categories.get, words)))
     return "; ".join(sorted(n_of, key=lambda name: (-n_of[name], name))) or None
 
 
-def _notes_on_clusters(
-    curve: Sequence[SilhouetteRow], n_clusters: int, kept_note: str, n_passing: int
-) -> list[str]:
+def _notes_on_k(curve: Sequence[SilhouetteRow], n_clusters: int) -> list[str]:
     def described(row: SilhouetteRow) -> str:
         if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
             return "no silhouette"
-        ends = f"{row.silhouette_low:.3f} to {row.silhouette_high:.3f}"
-        return f"silhouette {row.silhouette:.3f} ({ends} over {STARTS_OF_BEST} starts)"
+        of_starts = row.silhouette, row.silhouette_low, row.silhouette_high, STARTS_OF_BEST
+        return _NOTES["silhouette"].format(*of_starts)
 
     chosen = next(row for row in curve if row.chosen)
     notes = [f"k = {chosen.k}: {described(chosen)}"]
@@ -318,9 +317,7 @@ def _notes_on_clusters(
         if chosen.silhouette_low is not None and row.silhouette_high >= chosen.silhouette_low:
             rivals.append(f"k = {row.k}, {described(row)}")
     if rivals and is_largest:
-        also = "; ".join(rivals)
-        notes.append(f"the random starts of k-means decide between this k and others: {also}")
+        notes.append(_NOTES["by_start"].format("; ".join(rivals)))
     if n_clusters < chosen.k:
-        notes.append(f"k = {chosen.k} gave only {n_clusters} clusters: some words share their vectors")
-    notes.append(f"{kept_note}; {n_passing} differ by half on counts summed over models")
+        notes.append(_NOTES["fewer"].format(chosen.k, n_clusters))
     return notes

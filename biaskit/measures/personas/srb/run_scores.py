@@ -14,12 +14,13 @@ import numpy as np
 
 from biaskit.common.provenance import digest
 from biaskit.common.wording import first_words
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     WORDS_NAMED,
     ShuffledZ,
     SrbScore,
-    scores_with_content,
+    srb_scores,
 )
 from biaskit.measures.personas.study import PersonasStudy, parse_seeds
 from biaskit.measures.personas.texts.documents import INFERRED, NO_TEXTS, REQUESTED, TextDocuments
@@ -42,6 +43,8 @@ from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
 
+_NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["scores"]
+
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
@@ -56,10 +59,7 @@ class WordVectors:
         """What a reader must know of the vectors."""
         cosine = self.record.get("median_cosine")
         if isinstance(cosine, float) and cosine > NEARLY_UNTRAINED:
-            yield (
-                f"the word vectors are hardly trained: random words have a median cosine of {cosine:.2f};"
-                " SRB then depends on exact overlap"
-            )
+            yield _NOTES["untrained"].format(cosine)
 
 
 def word_vectors(
@@ -71,14 +71,14 @@ def word_vectors(
     if study.vectors == "marked-lists":
         # Four "sentences" per model and occupation, as released.
         listed = []
-        for model, job, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN):
-            listed += [lists.words(model, job, origin, gender) for origin in (REQUESTED, INFERRED)]
+        for model, occupation, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN):
+            for origin in (REQUESTED, INFERRED):
+                listed.append(lists.words(model, occupation, origin, gender))
         vectors = train_on_lists(listed)
         return WordVectors("marked-lists", (vectors,), {"source": "marked-lists", "seeds": [1]})
     path, wanted = study.vectors.partition(":")[2], set[str]()
-    for _, word_lists in lists.by_key.values():
-        for word_list in word_lists:
-            wanted.update(word_list.listed)
+    for word_list in lists.every:
+        wanted.update(word_list.listed)
     vectors = load_pretrained(path, wanted)
     record = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
     return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), record)
@@ -87,7 +87,8 @@ def word_vectors(
 def _trained_on_texts(documents: TextDocuments, study: PersonasStudy, progress: Progress) -> WordVectors:
     # In the order of keys: nothing but the texts may decide the vectors.
     texts, tokens = sorted(documents.texts, key=attrgetter("key")), documents.tokens
-    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, [text.place for text in texts])
+    order = list(map(attrgetter("place"), texts))
+    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
     seeds, trained = parse_seeds(study.srb_seeds), list[Vectors]()
     progress(0, len(seeds))
     for vectors in vectors_of_seeds(corpus, seeds):
@@ -96,7 +97,8 @@ def _trained_on_texts(documents: TextDocuments, study: PersonasStudy, progress: 
     cosine = median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"]))
     record = {"source": "corpus", "seeds": list(seeds), "n_tokens": corpus.n_tokens}
     record |= {"epochs": corpus.n_epochs, "median_cosine": cosine}
-    trained_on = hashlib.sha256("".join(text.key for text in texts).encode("ascii")).hexdigest()
+    keys = "".join(map(attrgetter("key"), texts))
+    trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
     name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
     return WordVectors(name, tuple(trained), record)
 
@@ -151,7 +153,7 @@ def _scores(
     if study.vectors != "marked-lists":
         comparison = lists.by_key[model, occupation, REQUESTED][0]
         null = partial(_shuffled, documents, lists, study, comparison)
-    return scores_with_content(
+    return srb_scores(
         candidates,
         targets,
         vectors.models,
@@ -169,7 +171,7 @@ def _shuffled(
     compared = comparison.of_women_and_men()
     counts = documents.counts_of(compared.texts)
     columns = np.unique(counts.indices)
-    words = [documents.tokens.words[i] for i in columns.tolist()]
+    words = list(map(documents.tokens.words.__getitem__, columns.tolist()))
     log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
     genders, strata = compared.genders, compared.prompts
     rng = generator(study.seed, "srb", [comparison.model, comparison.occupation])
@@ -189,12 +191,6 @@ def _none(reason: str) -> dict[str, SrbScore]:
 def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
     """Note signs that depend on the lengths of the lists, and words without a vector."""
     if turned := [row for row, score in scores if score.sign_changes]:
-        first = turned[0]
-        yield (
-            f"{len(turned)} SRB scores change their sign when both target lists are equally long, first"
-            f" {first['gender']} in {first['occupation']} ({first['model']})"
-        )
-    without = {word for _, score in scores for word in score.oov}
-    if without:
-        listed = first_words(sorted(without), WORDS_NAMED, ", ")
-        yield f"words without a vector were left out of SRB: {listed}"
+        yield _NOTES["turned"].format(n=len(turned), first=turned[0])
+    if without := {word for _, score in scores for word in score.oov}:
+        yield _NOTES["no_vector"].format(first_words(sorted(without), WORDS_NAMED, ", "))

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
 from biaskit.common.wording import PEOPLE, first_words, joined, short
 from biaskit.errors import UsageError
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
@@ -33,17 +36,8 @@ from biaskit.stats.welch import varies
 Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
 WORDS_NAMED = 10
 
-PRONOUNS: Mapping[str, frozenset[str]] = {
-    # Not shell, shed, hed, hell: they are words.
-    "all": frozenset(
-        {
-            *("he", "him", "his", "himself", "she", "her", "hers", "herself"),
-            *("they", "them", "their", "theirs", "themself", "themselves"),
-            *("hes", "shes", "theyre", "theyve", "theyd", "theyll"),
-        }
-    ),
-    "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
-}
+_LISTED: Mapping[str, str] = words_of_kind("personas")["pronouns"]
+PRONOUNS: Mapping[str, frozenset[str]] = {name: frozenset(_LISTED[name].split()) for name in _LISTED}
 """Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
 
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
@@ -172,36 +166,6 @@ def _mean_nearest(distances: FloatArray) -> float:
 # --- the lists of one occupation -----------------------------------------------------------------
 
 
-def scores_with_content(
-    candidates: Mapping[str, Sequence[str]],
-    targets: Mapping[str, Sequence[MarkedWord]],
-    vectors: Sequence[Vectors],
-    *,
-    null: Callable[[], ShuffledZ] | str,
-    pronouns: str,
-    names: Collection[str],
-    gender_words: Collection[str],
-) -> dict[str, SrbScore]:
-    """Score as `srb_scores` does, and beside each score give the one without gender words.
-
-    Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
-    described differently. All lists leave `gender_words` out, the shuffled ones too; where nothing is left to
-    score it is None, with the reason. Reference: methods/srb#srb-content.
-    """
-    drawn = cache(null) if callable(null) else null
-    scores = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
-    left_out = frozenset(names).union(gender_words)
-    contents = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=left_out)
-    for gender, content in contents.items():
-        score = scores[gender]
-        lost = score.srb is not None and content.srb is None
-        reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
-        scores[gender] = replace(
-            score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
-        )
-    return scores
-
-
 def srb_scores(
     candidates: Mapping[str, Sequence[str]],
     targets: Mapping[str, Sequence[MarkedWord]],
@@ -210,29 +174,46 @@ def srb_scores(
     null: Callable[[], ShuffledZ] | str,
     pronouns: str = "all",
     names: Collection[str] = frozenset(),
+    gender_words: Collection[str] = frozenset(),
 ) -> dict[str, SrbScore]:
-    """Score one occupation, once for each gender that has candidates.
+    """Score one occupation, once for each gender that has candidates, with gender words and without.
 
+    Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
+    described differently. Its lists leave `gender_words` out, the shuffled ones too; where nothing is left to
+    score it is None, with the reason.
     Arguments: candidates: words marked where no gender is in the prompt; targets: where that gender is;
         vectors of each seed, with the same words; null makes z of the requested texts under shuffled labels
         (called once, and only when there is a score), or is the reason why there is none; names leave all
         lists.
     Returns: means over the seeds; a list that is empty, or has no word with a vector, gives a reason instead.
-    Reference: methods/srb#srb-matched.
+    Reference: methods/srb#srb-matched and methods/srb#srb-content.
     """
     from threadpoolctl import threadpool_limits
 
-    removed = PRONOUNS[pronouns].union(names)
-    left_out = removed if pronouns == "all" else frozenset(names)
-    ordered: dict[str, Sequence[MarkedWord]] = {}
-    for gender in WOMEN_AND_MEN:
-        kept = [marked for marked in targets[gender] if marked.word not in left_out]
-        ordered[gender] = sorted(kept, key=lambda marked: (-marked.z, marked.word))
-    lists, scores = _Targets(ordered, vectors, left_out, null), {}
-    # In one thread: the last digits of sums must not depend on the number of cores.
-    with threadpool_limits(limits=1):
+    once = cache(null) if callable(null) else null
+
+    def without(names: frozenset[str]) -> dict[str, SrbScore]:
+        removed = PRONOUNS[pronouns].union(names)
+        left_out = removed if pronouns == "all" else names
+        ordered: dict[str, Sequence[MarkedWord]] = {}
+        for gender in WOMEN_AND_MEN:
+            kept = [marked for marked in targets[gender] if marked.word not in left_out]
+            ordered[gender] = sorted(kept, key=lambda marked: (-marked.z, marked.word))
+        lists, scores = _Targets(ordered, vectors, left_out, once), {}
         for gender, words in candidates.items():
             scores[gender] = _score(gender, [word for word in words if word not in removed], lists)
+        return scores
+
+    # In one thread: the last digits of sums must not depend on the number of cores.
+    with threadpool_limits(limits=1):
+        scores, contents = without(frozenset(names)), without(frozenset(names).union(gender_words))
+    for gender, content in contents.items():
+        score = scores[gender]
+        lost = score.srb is not None and content.srb is None
+        reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
+        scores[gender] = replace(
+            score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
+        )
     return scores
 
 
@@ -263,35 +244,33 @@ class _Targets:
         shorter = min(map(len, self.z_of.values()))
         if not shorter:
             return dict.fromkeys(self.z_of, 0)
-        return {gender: _n_at_least(list(z.values()), shorter) for gender, z in self.z_of.items()}
+        matched = {}
+        for gender, of_gender in self.z_of.items():
+            z = list(of_gender.values())
+            matched[gender] = sum(value >= z[shorter - 1] for value in z)
+        return matched
 
     @cached_property
     def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
         """Lists of the observed lengths under shuffled labels, or why there are none."""
         if isinstance(self.null, str):
             return self.null
-        drawn = self.null()
-        if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
-            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words"
-        allowed = mask(drawn.words, lambda word: self.has(word) and word not in self.left_out)
-        n_female, n_male = (len(self.z_of[gender]) for gender in WOMEN_AND_MEN)
-        female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
-        male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
+        made = self.null()
+        if undefined := int(np.isnan(made.z.sum(axis=1)).sum()):
+            return f"{undefined} of {len(made.z)} shuffles leave a gender without calibration words"
+        allowed = mask(made.words, lambda word: self.has(word) and word not in self.left_out)
+        n_female, n_male = map(len, self.z_of.values())
+        female = _top(np.where(made.in_female & allowed, made.z, -np.inf), n_female)
+        male = _top(np.where(made.in_male & allowed, -made.z, -np.inf), n_male)
         if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
-            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words"
-        return drawn, female, male
-
-
-def _n_at_least(z: Sequence[float], n: int) -> int:
-    """Count the values, in descending order, that are not below the n-th."""
-    return sum(value >= z[n - 1] for value in z)
+            return f"{empty} of {len(made.z)} shuffles leave a gender without words"
+        return made, female, male
 
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
-    with_vector = [word for word in candidates if targets.has(word)]
-    female, male = ([*targets.z_of[each]] for each in WOMEN_AND_MEN)
-    oov = {*candidates, *(marked.word for each in WOMEN_AND_MEN for marked in targets.ordered[each])}
-    oov = oov.difference(with_vector, female, male)
+    with_vector, (female, male) = list(filter(targets.has, candidates)), map(list, targets.z_of.values())
+    of_targets = map(attrgetter("word"), chain.from_iterable(targets.ordered.values()))
+    oov = {*candidates, *of_targets}.difference(with_vector, female, male)
     bare = SrbScore(
         gender,
         n_candidates=len(with_vector),
@@ -368,7 +347,7 @@ def _top(z: FloatArray, n: int) -> list[Places]:
     """Find the places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
     last = max(z.shape[1] - n, 0)
     cut = np.partition(z, last, axis=1)[:, last : last + 1]
-    return [np.flatnonzero(row) for row in (z >= cut) & (z > -np.inf)]
+    return list(map(np.flatnonzero, (z >= cut) & (z > -np.inf)))
 
 
 def _against_null(
@@ -381,7 +360,7 @@ def _against_null(
     words, vectors = shuffled.words, targets.vectors[0]
     used = np.unique(np.concatenate([*of_women, *of_men]))
     c = vectors.rows(candidates)[0]
-    used_targets = vectors.rows([words[place] for place in used])[0]
+    used_targets = vectors.rows(list(map(words.__getitem__, used.tolist())))[0]
     distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
     distances[used] = _distances(used_targets, c)
     to_women = np.array([distances[places].min(axis=0).mean() for places in of_women])

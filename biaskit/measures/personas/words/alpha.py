@@ -57,7 +57,9 @@ class MarkedList:
         if self.words is not None and self.criterion is not None:
             columns |= {"n_marked": len(self.words), "n_criterion": len(self.criterion)}
         named = {"gained": self.gained, "lost": self.lost, "words_differing": self.differing}
-        return columns | {name: None if words is None else " ".join(words) for name, words in named.items()}
+        for name, words in named.items():
+            columns[name] = None if words is None else " ".join(words)
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,36 +89,25 @@ def pairs_of(
 ) -> list[Pair]:
     """Make every pair of the genders present, with what does not depend on alpha or C."""
     genders, first, pairs = np.asarray(labels), first_halves(labels, strata, halving), []
-    for pair in combinations([gender for gender in GENDERS if gender in set(labels)], 2):
+    for pair in combinations(filter(set(labels).__contains__, GENDERS), 2):
         rows = np.flatnonzero(np.isin(genders, pair))
         genders_here, first_here, counts_here = genders[rows], first[:, rows], counts[rows]
-        shuffled = shuffled_in_halves(genders_here, [strata[i] for i in rows.tolist()], first_here, shuffling)
+        strata_here = list(map(strata.__getitem__, rows.tolist()))
+        shuffled = shuffled_in_halves(genders_here, strata_here, first_here, shuffling)
         labelled = np.concatenate([np.tile(genders_here, (len(first), 1)), shuffled])
         both = np.concatenate([first_here, first_here])
         halves = []
         for gender in pair:
-            in_first = (both & (labelled == gender)).astype(np.int64) @ counts_here
-            in_second = (~both & (labelled == gender)).astype(np.int64) @ counts_here
-            halves.append(np.stack([in_first, in_second]))
-        totals = [of_gender[:, :1].sum(axis=0) for of_gender in halves]
-        here = np.flatnonzero(totals[0] + totals[1])
-        words_here = tuple(words[i] for i in here)
-        is_name = mask(words_here, names.__contains__)
-        is_content = ~says_gender(words_here, names)
-        of_first, of_second = (total[:, here].astype(np.float64) for total in totals)
-        in_halves = halves[0][..., here], halves[1][..., here]
-        pairs.append(
-            Pair(
-                pair,
-                words_here,
-                english[here],
-                is_fixed(words_here),
-                is_name,
-                is_content,
-                counts=(of_first, of_second),
-                halves=in_halves,
-            )
-        )
+            for half in (both, ~both):
+                halves.append((half & (labelled == gender)).astype(np.int64) @ counts_here)
+        of_halves = np.stack(halves).reshape(2, 2, *halves[0].shape)
+        here = np.flatnonzero(of_halves[:, :, 0].sum(axis=(0, 1)))
+        of_first, of_second = of_halves[..., here]
+        words_here = tuple(map(words.__getitem__, here))
+        is_name, is_content = mask(words_here, names.__contains__), ~says_gender(words_here, names)
+        known = pair, words_here, english[here], is_fixed(words_here), is_name, is_content
+        totals = of_first[:, :1].sum(axis=0, dtype=np.float64), of_second[:, :1].sum(axis=0, dtype=np.float64)
+        pairs.append(Pair(*known, counts=totals, halves=(of_first, of_second)))
     return pairs
 
 
@@ -179,7 +170,7 @@ class AtAlpha:
         z = z_scores(*pair.halves, words=pair.words, english=pair.english, prior=prior)
         is_defined = ~np.isnan(z).any(axis=(0, 2))
         marked = _both_ways(z, pair.halves)[..., pair.is_content]
-        return np.where(is_defined, np.stack([chance_corrected(each) for each in marked]), np.nan)
+        return np.where(is_defined, np.stack(list(map(chance_corrected, marked))), np.nan)
 
 
 def _both_ways(z: FloatArray, counts: Sequence[FloatArray | IntArray]) -> BoolArray:

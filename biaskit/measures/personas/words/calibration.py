@@ -6,9 +6,10 @@ chance are marked. Alpha, the share of the topic prior, is then chosen by how mu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -205,22 +206,24 @@ def _constant(pairs: Sequence[AtAlpha]) -> Constant:
 
 def _interpolated(alpha: float, topic: Constant, english: Constant) -> Constant:
     """Interpolate C as Algorithm 3 does; a prior of weight 0 need not have one."""
-    parts = [("topic", topic, alpha), ("English", english, 1.0 - alpha)]
-    for name, constant, weight in parts:
+    for name, constant, weight in (("topic", topic, alpha), ("English", english, 1.0 - alpha)):
         if constant.c is None and weight > 0:
             return replace(constant, reason=f"no C for the {name} prior alone: {constant.reason}")
-    return Constant(math.fsum((constant.c or 0.0) * weight for _, constant, weight in parts))
+    return Constant((topic.c or 0.0) * alpha + (english.c or 0.0) * (1.0 - alpha))
 
 
 def _lists(pairs: Sequence[AtAlpha], c: float | None) -> tuple[MarkedList, ...]:
-    return tuple(marked_list for at in pairs for marked_list in at.lists(c))
+    return tuple(chain.from_iterable(at.lists(c) for at in pairs))
 
 
 def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
     """Make the lists at one alpha and its C, and measure how far two halves agree (halvings are the same)."""
     lists, reason = _lists(pairs, constant.c), constant.reason
-    women_and_men = [m for m in lists if {m.gender, m.against} == set(WOMEN_AND_MEN)]
-    if by_chance := {word for m in women_and_men for word in m.criterion or ()}:
+    by_chance: set[str] = set()
+    for marked in lists:
+        if {marked.gender, marked.against} == set(WOMEN_AND_MEN):
+            by_chance.update(marked.criterion or ())
+    if by_chance:
         reason = f"criterion words marked: {' '.join(sorted(by_chance))}"  # only under `interpolated`
     step = Step(alpha, constant.c, lists, reason=reason)
     if constant.c is None:
@@ -242,13 +245,17 @@ def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Add to each list what it gained and lost against the alpha before, and what it does not share with all.
+    """Add to each list what it gained and lost against the alpha before, and what not all at `COMPARED` have.
 
     Nothing is compared with an alpha without a list.
     """
     compared: list[list[MarkedList]] = [[] for _ in steps]
-    for of_pair in zip(*(step.lists for step in steps), strict=True):
-        shared, before = _shared(steps, of_pair), None
+    for of_pair in zip(*map(attrgetter("lists"), steps), strict=True):
+        known = []
+        for step, marks in zip(steps, of_pair, strict=True):
+            if step.alpha in COMPARED and marks.words is not None:
+                known.append(set(marks.words))
+        shared, before = set.intersection(*known) if known else set(), None
         for step, marks, lists in zip(steps, of_pair, compared, strict=True):
             now = None if marks.words is None else set(marks.words)
             changes = {}
@@ -261,23 +268,14 @@ def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(replace(step, lists=tuple(lists)) for step, lists in zip(steps, compared, strict=True))
 
 
-def _shared(steps: Sequence[Step], lists: Sequence[MarkedList]) -> set[str]:
-    """Find the words in every list of one pair at the alphas `COMPARED`."""
-    shared: set[str] | None = None
-    for step, marks in zip(steps, lists, strict=True):
-        if step.alpha in COMPARED and marks.words is not None:
-            shared = set(marks.words) if shared is None else shared.intersection(marks.words)
-    return shared or set()
-
-
 def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Step | None, bool, str]:
     """Decide which alpha a study takes, whether it is clearly better than the papers', and why."""
     if all(step.stability is None for step in steps):
-        words = sorted({word for constant in constants for word in constant.stopped_by})
+        words = sorted(set[str]().union(*map(attrgetter("stopped_by"), constants)))
         if all(constant.c is None for constant in constants) and words:
             return None, False, f"criterion words marked at C = 0.01 at every alpha: {' '.join(words)}"
-        return None, False, next((step.reason for step in steps if step.reason), "nothing to compare")
-    best = _most_stable([step for step in steps if step.beyond_chance])
+        return None, False, next(filter(None, map(attrgetter("reason"), steps)), "nothing to compare")
+    best = _most_stable(list(filter(attrgetter("beyond_chance"), steps)))
     if best is None:
         most = _most_stable(steps)
         assert most is not None
@@ -303,10 +301,7 @@ def _shown(step: Step) -> str:
 
 def _most_stable(steps: Sequence[Step]) -> Step | None:
     """Find the alpha of the largest stability; ties go to the one nearest 0.15, then to the smaller."""
-    stable = [(step.stability, step) for step in steps if step.stability is not None]
-    if not stable:
-        return None
-    largest = max(stability for stability, _ in stable)
-    tied = [step for stability, step in stable if stability >= largest - TIED]
+    stable = {step: step.stability for step in steps if step.stability is not None}
+    tied = [step for step in stable if stable[step] >= max(stable.values()) - TIED]
     # In twentieths: 0.10 and 0.20 are equally near 0.15, but as doubles they are not.
-    return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha))
+    return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha), default=None)

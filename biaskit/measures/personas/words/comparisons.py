@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from operator import attrgetter
 
+import numpy as np
+
 from biaskit.common.plain import group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
@@ -39,7 +41,7 @@ class TextComparison:
     @property
     def prompts(self) -> list[str]:
         """The template of each text: genders are shuffled, and texts halved, within it."""
-        return [text.template_id for text in self.texts]
+        return list(map(attrgetter("template_id"), self.texts))
 
     def of_women_and_men(self) -> TextComparison:
         """Leave out texts of non-binary people."""
@@ -50,9 +52,9 @@ def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator
     """Yield the texts of every model and occupation, without and with a gender in the prompt."""
     groups = group_by(documents.texts, attrgetter("model", "occupation", "origin"))
     for key in product(documents.models, documents.occupations, (INFERRED, REQUESTED)):
-        drawn = groups.get(key, [])
-        if key[2] in documents.origins and (drawn or not documents.imported):
-            yield _comparison(documents, study, *key, drawn)
+        texts = groups.get(key, [])
+        if key[2] in documents.origins and (texts or not documents.imported):
+            yield _comparison(documents, study, *key, texts)
 
 
 def _comparison(
@@ -61,25 +63,30 @@ def _comparison(
     model: str,
     occupation: str,
     origin: str,
-    drawn: Sequence[TextDocument],
+    texts: Sequence[TextDocument],
 ) -> TextComparison:
-    of_somebody = [text for text in drawn if text.gender is not None]
+    of_somebody = [text for text in texts if text.gender is not None]
     usable = distinct(filter(attrgetter("describes"), of_somebody), attrgetter("gender"))
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
-    # Draws stop when enough have a gender: a few that decline make lists shorter, not impossible.
+    # Sampling stops when enough have a gender: a few that decline make lists shorter, not impossible.
     was_filled = origin == INFERRED and not study.hold_out
-    if was_filled and (reason := _why_ineligible(documents, study, of_somebody, len(drawn))):
+    if was_filled and (reason := _why_ineligible(documents, study, of_somebody, len(texts))):
         return TextComparison(model, occupation, origin, (), reason)
     n, chosen = study.per_gender, list[TextDocument]()
     groups = group_by(usable, attrgetter("template_id", "gender"))
     for template, gender in product(documents.template_ids, GENDERS):
-        texts = groups.get((template, gender), [])
-        if study.balance != "first" and len(texts) > n:  # n of them, as released
+        of_cell = groups.get((template, gender), [])
+        if study.balance != "first" and len(of_cell) > n:  # as released
             rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))
-            texts = [texts[place] for place in sorted(rng.permutation(len(texts))[:n].tolist())]
-        chosen += texts[:n]  # the first n in sample order
+            of_cell = some_of(of_cell, n, rng)
+        chosen += of_cell[:n]  # the first n in sample order
     return TextComparison(model, occupation, origin, tuple(chosen))
+
+
+def some_of(texts: Sequence[TextDocument], n: int, rng: np.random.Generator) -> list[TextDocument]:
+    """Sample n of the texts at random; they stay in their order."""
+    return list(map(texts.__getitem__, sorted(rng.permutation(len(texts))[:n].tolist())))
 
 
 def _why_ineligible(
@@ -88,7 +95,7 @@ def _why_ineligible(
     """Say why an occupation has no lists: a prompt that did not reach n women and n men."""
     if not n_sampled:
         return "no texts were sampled"
-    n_of = Counter((text.template_id, text.gender) for text in texts)
+    n_of = Counter(map(attrgetter("template_id", "gender"), texts))
     short = []
     for template in documents.template_ids:
         women, men = n_of[template, "female"], n_of[template, "male"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ class WordList:
     @property
     def listed(self) -> list[str]:
         """The words alone."""
-        return [marked.word for marked in self.words]
+        return list(map(attrgetter("word"), self.words))
 
     @property
     def longer_than_null(self) -> bool | None:
@@ -125,7 +126,7 @@ def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: st
 
 
 def _size(texts: LabelledTexts, members: Labels) -> int:
-    return sum(int(texts.sizes[label]) for label in members)
+    return int(texts.sizes[list(members)].sum())
 
 
 def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> str | None:
@@ -164,11 +165,11 @@ def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> 
     marked = np.flatnonzero(_is_marked(against, target))
     # Columns are in alphabetical order, so a stable sort keeps words of equal z in theirs.
     ordered = marked[np.argsort(-total[marked], kind="stable")]
-    sides = (of_target, unmarked)
-    counts = [sum_of(table, side) for table in (texts.totals, texts.documents) for side in sides]
-    columns = [values[ordered].astype(np.int64).tolist() for values in counts]
-    scored = (total[ordered].tolist(), q[ordered].tolist())
-    for rank, (i, *numbers) in enumerate(zip(ordered.tolist(), *scored, *columns, strict=True), start=1):
+    columns = [total[ordered].tolist(), q[ordered].tolist()]
+    for counts in (texts.totals, texts.documents):
+        for side in (of_target, unmarked):
+            columns.append(sum_of(counts, side)[ordered].astype(np.int64).tolist())
+    for rank, (i, *numbers) in enumerate(zip(ordered.tolist(), *columns, strict=True), start=1):
         yield MarkedWord(texts.words[i], rank, *numbers)
 
 
@@ -285,8 +286,8 @@ def _beside(
 
     p = (1 + number of shuffles that reach the observed value) / (n + 1).
     """
-    longer, farther = lengths >= length[0], reaches(max_z, float(observed_z[0]))
-    p, p_max_z = ((1 + int(reached.sum())) / (len(lengths) + 1) for reached in (longer, farther))
+    reached = np.stack([lengths >= length[0], reaches(max_z, float(observed_z[0]))])
+    p, p_max_z = ((1 + reached.sum(axis=1)) / (len(lengths) + 1)).tolist()
     return float(np.percentile(lengths, 95)), p, p_max_z
 
 
@@ -309,11 +310,10 @@ def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str
     the lengths.
     """
     lengths: FloatArray = np.asarray(texts.counts.sum(axis=1), dtype=np.float64).ravel()
-    place_of = {group: place for place, group in enumerate(texts.groups)}
-    places = np.array([place_of[label] for label in texts.labels])
+    labels, groups = np.array(texts.labels), np.array(texts.groups)
 
     def among(members: Labels) -> FloatArray:
-        return lengths[np.isin(places, members)]
+        return lengths[np.isin(labels, groups[list(members)])]
 
     for members, name in zip(contrast.against, contrast.opponents, strict=True):
         if why := why_unequal({contrast.name: among(contrast.target), name: among(members)}, shuffled):

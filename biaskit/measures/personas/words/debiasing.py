@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
 from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
-from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
+from biaskit.measures.personas.texts.documents import TextDocuments
 from biaskit.measures.personas.texts.names import says_gender
-from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.measures.personas.words.run_lists import BEYOND, chosen, is_pronoun, names_of
@@ -29,41 +28,31 @@ def debiasing_word_rows(
 
     The null shuffles which texts had the debiasing prompt, within template and occupation.
     """
-    names = names_of(documents, study)
+    words, names = documents.tokens.words, names_of(documents, study)
+    of_english = counts_in(english, words)
     for model in documents.models:
         texts = [text for text in documents.texts if text.model == model and not (text.empty or text.refused)]
         texts_of = group_by(texts, attrgetter("debiasing_id"))
         for number in sorted(texts_of.keys() - {None, NO_DEBIASING}):
             of_both = [text for text in texts if text.debiasing_id in (number, NO_DEBIASING)]
+            compared = distinct(of_both, attrgetter("debiasing_id"))
+            genders = ["female" if text.debiasing_id == number else "male" for text in compared]
+            # An occupation and its template have as many texts under the debiasing prompt as without it.
+            strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
+            lists = word_lists(
+                documents.counts_of(compared),
+                words=words,
+                genders=genders,
+                strata=strata,
+                english=of_english,
+                row_key=[model, "instruction", str(number)],
+                **chosen(study),
+                left_out=says_gender(words, names[model]),
+            )
             scope = {"model": model, "context": "plain", "prompt_format": formats.get(model, "")}
-            for word_list in _lists(documents, of_both, number, study, english, names[model]):
+            for word_list in lists:
                 of_list = attributes(word_list, ("method", *BEYOND))
                 of_list |= {"debiasing_id": number, "marked_for": MARKED_FOR[word_list.gender]}
                 words_shown = [marked for marked in word_list.words if not is_pronoun(marked.word)]
                 for rank, marked in enumerate(words_shown, start=1):
                     yield {**scope, **of_list, **replace(marked, rank=rank).row()}
-
-
-def _lists(
-    documents: TextDocuments,
-    texts: Sequence[TextDocument],
-    number: int,
-    study: PersonasStudy,
-    english: Mapping[str, int],
-    names: Collection[str],
-) -> list[WordList]:
-    """Hold one model's texts under a debiasing prompt against those without."""
-    compared, words = distinct(texts, attrgetter("debiasing_id")), documents.tokens.words
-    # An occupation and its template have as many texts under the debiasing prompt as without it.
-    genders = ["female" if text.debiasing_id == number else "male" for text in compared]
-    strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
-    return word_lists(
-        documents.counts_of(compared),
-        words=words,
-        genders=genders,
-        strata=strata,
-        english=counts_in(english, words),
-        row_key=[compared[0].model, "instruction", str(number)],
-        **chosen(study),
-        left_out=says_gender(words, names),
-    )

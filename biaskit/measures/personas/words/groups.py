@@ -25,7 +25,7 @@ from biaskit.measures.personas.texts.tokens import letters, mask
 from biaskit.measures.personas.words.contrasts import WordList, contrast_lists
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, labelled_texts
 from biaskit.measures.personas.words.log_odds import METHODS, counts_in
-from biaskit.measures.personas.words.run_lists import Progress, length_notes, names_of, prior_of
+from biaskit.measures.personas.words.run_lists import NOTES, Progress, length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
@@ -36,14 +36,7 @@ EVERY_GENDER = ""  # the gender of a row that takes a group's texts whatever the
 Cell = tuple[str, str]  # a group and a gender; texts of nobody's gender have `EVERY_GENDER`
 
 
-@dataclass(frozen=True, slots=True)
-class GroupList:
-    """The words that mark a group, or one gender of it, by one method."""
-
-    model: str
-    group: str
-    gender: str
-    words: WordList
+_Key = tuple[str, str, str, str]  # model, group, gender (a `Cell`) and method of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +44,7 @@ class GroupLists:
     """Every list of a run's groups, and the words that name a group by themselves."""
 
     column: str
-    lists: tuple[GroupList, ...]
+    lists: Mapping[_Key, WordList]
     names: Mapping[str, frozenset[str]]  # model → names among its words
     own_words: frozenset[str]
 
@@ -67,24 +60,24 @@ def make_group_lists(
                 "unmarked names groups, and these texts have none: --group-col names their column."
             )
         return None
-    groups = list(dict.fromkeys(text.group for text in documents.texts if text.group is not None))
+    groups = [*dict.fromkeys(text.group for text in documents.texts if text.group is not None)]
     unmarked = check_unmarked(study.unmarked, groups, column)
     own_words, names = words_of_labels(groups), names_of(documents, study)
-    lists: list[GroupList] = []
+    lists: dict[_Key, WordList] = {}
     for done, model in enumerate(documents.models):
         progress(done, len(documents.models))
         left_out = says_gender(documents.tokens.words, names[model])
         left_out |= mask(documents.tokens.words, lambda word: letters(word) in own_words)
-        lists += _of_model(documents, study, english, model, groups, unmarked, left_out)
+        lists |= _of_model(documents, study, english, model, groups, unmarked, left_out)
     progress(len(documents.models), len(documents.models))
-    return GroupLists(column, tuple(lists), names, own_words)
+    return GroupLists(column, lists, names, own_words)
 
 
 def check_unmarked(unmarked: Sequence[str], groups: Sequence[str], column: str) -> tuple[str, ...]:
     """Check the unmarked groups, and return each once; `StudyError` if one is no group, or none is left."""
     for name in unmarked:
         if name not in groups:
-            listed = ", ".join(short(group) for group in groups[:12]) + (", …" if len(groups) > 12 else "")
+            listed = ", ".join(map(short, groups[:12])) + (", …" if len(groups) > 12 else "")
             raise StudyError(
                 f"unmarked: {short(column)} has no {short(repr(name))}.{nearest(name, groups)}"
                 f" It has {listed}."
@@ -96,8 +89,8 @@ def check_unmarked(unmarked: Sequence[str], groups: Sequence[str], column: str) 
 
 def words_of_labels(groups: Sequence[str]) -> frozenset[str]:
     """Split the groups' names into words of letters a-z: at white space, and at all that is no letter."""
-    parts = (part for group in groups for part in [*group.split(), *re.split(r"[\W_]+", group)])
-    return frozenset(filter(None, map(letters, parts)))
+    together = " ".join(groups)
+    return frozenset(filter(None, map(letters, [*together.split(), *re.split(r"[\W_]+", together)])))
 
 
 def _of_model(
@@ -108,24 +101,17 @@ def _of_model(
     groups: Sequence[str],
     unmarked: Sequence[str],
     left_out: np.ndarray,
-) -> Iterator[GroupList]:
+) -> dict[_Key, WordList]:
     of_model = [text for text in documents.texts if text.model == model and text.group is not None]
     texts = distinct(filter(attrgetter("describes"), of_model), _cell)
     cells = sorted(set(map(_cell, texts)), key=lambda cell: (groups.index(cell[0]), cell[1]))
     contrasts = dict(_contrasts(cells, groups, unmarked))
-    words = documents.tokens.words
-    labels = [str(cells.index(_cell(text))) for text in texts]
+    words, names = documents.tokens.words, tuple(map(str, range(len(cells))))
+    labels = [names[cells.index(_cell(text))] for text in texts]
     strata = [_within(text, text.gender or EVERY_GENDER) for text in texts]
-    labelled = labelled_texts(
-        documents.counts_of(texts),
-        words,
-        labels,
-        strata,
-        counts_in(english, words),
-        tuple(map(str, range(len(cells)))),
-        left_out,
-        whole_topic=study.prior_scope == "all",
-    )
+    counts, of_english = documents.counts_of(texts), counts_in(english, words)
+    whole = study.prior_scope == "all"
+    labelled = labelled_texts(counts, words, labels, strata, of_english, names, left_out, whole_topic=whole)
     lists = _lists(labelled, contrasts, study, model, "groups")
     crossed = {key: contrast for key, contrast in contrasts.items() if key[1] != EVERY_GENDER}
     if crossed:
@@ -134,8 +120,7 @@ def _of_model(
         also = _lists(replace(labelled, strata=tuple(within)), crossed, study, model, "genders")
         for key, by_gender in also.items():
             lists[key] = _with_larger_null(lists[key], by_gender)
-    for (group, gender, _), word_list in lists.items():
-        yield GroupList(model, group, gender, word_list)
+    return lists
 
 
 def _with_larger_null(one: WordList, other: WordList) -> WordList:
@@ -157,17 +142,13 @@ def _within(text: TextDocument, and_also: str) -> str:
 
 
 def _lists(
-    texts: LabelledTexts,
-    contrasts: Mapping[Cell, Contrast],
-    study: PersonasStudy,
-    model: str,
-    shuffled: str,
-) -> dict[tuple[str, str, str], WordList]:
-    """Map (group, gender, method) to its list, beside the null of one kind of shuffles."""
+    texts: LabelledTexts, contrasts: Mapping[Cell, Contrast], study: PersonasStudy, model: str, shuffled: str
+) -> dict[_Key, WordList]:
+    """Make the lists of a model, beside the null of one kind of shuffles."""
     rng = generator(study.seed, "group_lists", [model, shuffled])
     how = prior_of(study), METHODS, rng, study.permutations
     lists = contrast_lists(texts, list(contrasts.values()), *how, shuffled=shuffled)
-    keys = [(*key, method) for key in contrasts for method in METHODS]
+    keys = [(model, *cell, method) for cell in contrasts for method in METHODS]
     return dict(zip(keys, lists, strict=True))
 
 
@@ -183,7 +164,7 @@ def _contrasts(
     for place, (group, gender) in enumerate(cells):
         of_group[group] += (place,)
         of_gender[gender] = (*of_gender.get(gender, ()), place)
-    genders = [gender for gender in GENDERS if gender in of_gender]
+    genders = list(filter(of_gender.__contains__, GENDERS))
     marked = [group for group in groups if group not in unmarked]
     for group, in_group in of_group.items():
         # An unmarked group is held against each of the marked ones, as Marked Personas does for White.
@@ -218,14 +199,11 @@ _NULLS = (
 )
 
 
-# --- tables --------------------------------------------------------------------------------------------
-
-
 def group_word_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_words.csv: every marked word of every list."""
-    for group_list in lists.lists:
-        scope, names = _scope(lists, group_list), lists.names[group_list.model]
-        for marked in group_list.words.words:
+    for key, word_list in lists.lists.items():
+        scope, names = _scope(lists, key), lists.names[key[0]]
+        for marked in word_list.words:
             own = {"is_name": marked.word in names, "is_group_word": letters(marked.word) in lists.own_words}
             yield {**scope, **marked.row(), **own}
 
@@ -233,22 +211,21 @@ def group_word_rows(lists: GroupLists) -> Iterator[Row]:
 def group_list_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_lists.csv: how long each list is, beside its null."""
     columns = ("n_marked", "n_marked_beyond", *_NULLS, "n_target", "n_unmarked", "reason")
-    for group_list in lists.lists:
-        yield {**_scope(lists, group_list), **attributes(group_list.words, columns)}
+    for key, word_list in lists.lists.items():
+        yield {**_scope(lists, key), **attributes(word_list, columns)}
 
 
-def _scope(lists: GroupLists, group_list: GroupList) -> Row:
-    of_group = attributes(group_list, ("model", "group", "gender"))
-    return {**of_group, **attributes(group_list.words, ("against", "method")), "column": lists.column}
+def _scope(lists: GroupLists, key: _Key) -> Row:
+    scope = dict(zip(("model", "group", "gender", "method"), key, strict=True))
+    return {**scope, "against": lists.lists[key].against, "column": lists.column}
 
 
 def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStudy) -> Iterator[str]:
     """Note texts in no group, what a group is compared with, and lists of few texts."""
     column = short(lists.column)
     if without := sum(text.group is None for text in documents.texts):
-        yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no group's list"
+        yield NOTES["no_group"].format(without, len(documents.texts), column)
     if not study.unmarked:
-        yield f"no reference group of {column} (--unmarked): each is compared with all others together"
-    every = [group_list.words for group_list in lists.lists]
+        yield NOTES["no_reference"].format(column)
     shuffled = "labels, all without gendered words, names and the groups' own names"
-    yield from length_notes(every, f"lists of {column}", shuffled, "group_lists.csv")
+    yield from length_notes(lists.lists.values(), f"lists of {column}", shuffled, "group_lists.csv")

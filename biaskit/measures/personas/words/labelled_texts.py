@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from biaskit.measures.personas.texts.tokens import mask
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class Contrast:
     @property
     def unmarked(self) -> Labels:
         """Every label of `against`, once."""
-        return tuple(sorted({label for members in self.against for label in members}))
+        return tuple(sorted(set[int]().union(*self.against)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,9 @@ def labelled_texts(
     """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics."""
     from scipy.sparse import csr_matrix
 
-    rows = [i for i, label in enumerate(labels) if label in groups]
-    labels_here = tuple(labels[i] for i in rows)
-    counts_here = csr_matrix(counts, dtype=np.float64)[rows]
+    wanted = mask(labels, groups.__contains__)
+    labels_here = tuple(compress(labels, wanted))
+    counts_here = csr_matrix(counts, dtype=np.float64)[np.flatnonzero(wanted)]
     # Only the words that occur: the vocabulary grows with the run, and this is done for each part of it.
     columns = np.unique(counts_here.indices[counts_here.data > 0])
     outside = np.zeros((len(groups), len(columns)))
@@ -88,19 +90,18 @@ def labelled_texts(
         columns = np.union1d(columns, np.flatnonzero(extra.any(axis=0)))
         outside = extra[:, columns]
     counts_here = counts_here[:, columns]
-    members = (np.array(groups)[:, None] == np.array(labels_here, dtype=str)).astype(
-        np.float64
-    )  # [k, documents]
+    is_of = np.array(groups)[:, None] == np.array(labels_here, dtype=str)
+    members = is_of.astype(np.float64)  # [k, documents]
     totals = (counts_here.T @ members.T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
+    strata_here, words_here = compress(strata, wanted), map(words.__getitem__, columns.tolist())
     english_here = np.asarray(english, dtype=np.float64)[columns]
-    strata_here, words_here = tuple(strata[i] for i in rows), tuple(words[i] for i in columns.tolist())
     return LabelledTexts(
         groups,
         counts_here,
         labels_here,
-        strata_here,
-        words_here,
+        tuple(strata_here),
+        tuple(words_here),
         english_here,
         elsewhere=outside,
         totals=totals,

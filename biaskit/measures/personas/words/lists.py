@@ -7,6 +7,7 @@ with men, and where there are texts of non-binary people each gender with both o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -63,17 +64,14 @@ def word_lists(
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
         texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)
         rng = generator(seed, "word_lists", [*row_key, AGAINST_ALL if len(groups) > 2 else "/".join(groups)])
-        contrasts = [_against_others(groups, g) for g in range(len(groups))]
+        contrasts = []
+        for g, gender in enumerate(groups):
+            others = tuple((h,) for h in range(len(groups)) if h != g)
+            opponents = groups[:g] + groups[g + 1 :]
+            said = opponents[0] if len(opponents) == 1 else AGAINST_ALL
+            contrasts.append(Contrast((g,), others, gender, opponents, said))
         lists += contrast_lists(texts, contrasts, prior, methods, rng, n_shuffles)
     return lists
-
-
-def _against_others(groups: Sequence[str], g: int) -> Contrast:
-    """Hold one gender against each of the others."""
-    others = [h for h in range(len(groups)) if h != g]
-    opponents = tuple(groups[h] for h in others)
-    said = opponents[0] if len(opponents) == 1 else AGAINST_ALL
-    return Contrast((g,), tuple((h,) for h in others), groups[g], opponents, said)
 
 
 def overlap(
@@ -81,7 +79,7 @@ def overlap(
 ) -> list[tuple[str, str, Place]]:
     """Find the place of each word of a gender's two lists (GAS(P) Table 15): (gender, word, place).
 
-    A word is in both lists, associated with the gender and requested for the other, only requested, or only
+    A word is in both lists, inferred for the gender and requested for another, only requested, or only
     inferred; names and pronouns included (methods/words#list-comparisons). Per gender the inferred words
     come in their order, then those only requested in theirs; a gender that lacks a list has no rows.
     """
@@ -89,10 +87,11 @@ def overlap(
     for gender in WOMEN_AND_MEN:
         if gender not in inferred or gender not in requested:
             continue
-        in_requested, in_inferred = set(requested[gender]), set(inferred[gender])
-        others = {word for other, words in requested.items() if other != gender for word in words}
-        for word in inferred[gender]:
-            place: Place = "other-gender" if word in others else "inferred-only"
-            places.append((gender, word, "both" if word in in_requested else place))
-        places += [(gender, w, "requested-only") for w in requested[gender] if w not in in_inferred]
+        others = chain.from_iterable(words for other, words in requested.items() if other != gender)
+        place_of: dict[str, Place] = dict.fromkeys(inferred[gender], "inferred-only")
+        place_of |= dict.fromkeys(place_of.keys() & set(others), "other-gender")
+        for word in requested[gender]:
+            place_of[word] = "both" if word in place_of else "requested-only"
+        for word, place in place_of.items():
+            places.append((gender, word, place))
     return places

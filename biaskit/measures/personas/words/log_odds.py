@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.stats.arrays import BoolArray, FloatArray
 
@@ -22,12 +23,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 THRESHOLD = 1.96  # a word is marked strictly above it, as released; the paper says at or above
 N_FREQUENT = 20  # released; not in the paper
 
-# fmt: off
-FIXED_CALIBRATION_WORDS: tuple[str, ...] = (
-    "the", "of", "and", "to", "a", "in", "for", "is", "on", "that", "by", "this", "with", "i", "you", "it",
-    "not", "or", "be", "are", "from", "at", "as", "your", "am", "an", "my",
-)
-# fmt: on
+FIXED_CALIBRATION_WORDS = tuple(words_of_kind("personas")["calibration_words"]["fixed"].split())
 # They tell who speaks, and are marked for that and not by chance, whatever the calibration.
 SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
 

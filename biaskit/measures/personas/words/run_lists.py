@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, permutations, product
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from biaskit.common.plain import attributes, group_by
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
@@ -17,12 +19,13 @@ from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.measures.personas.words.contrasts import WordList
-from biaskit.measures.personas.words.lists import overlap, word_lists
+from biaskit.measures.personas.words.lists import AGAINST_ALL, overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.tables.query import Row
 
+NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["lists"]
 Progress = Callable[[int, int], None]
 CALIBRATED = "calibrated"
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
@@ -36,6 +39,11 @@ class RunLists:
     by_key: Mapping[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]]
     names: Mapping[str, frozenset[str]]
     english: FloatArray  # of the tokens' vocabulary
+
+    @property
+    def every(self) -> list[WordList]:
+        """The lists of all comparisons."""
+        return list(chain.from_iterable(lists for _, lists in self.by_key.values()))
 
     def compared(self, model: str, occupation: str, origin: str) -> TextComparison | None:
         """Find the texts that are compared."""
@@ -131,9 +139,6 @@ def _elsewhere(
     return counts
 
 
-# --- tables ------------------------------------------------------------------------------------------
-
-
 def list_tables(documents: TextDocuments, lists: RunLists) -> dict[str, list[Row]]:
     """Make the public tables of the lists, by name."""
     return {
@@ -194,62 +199,43 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
     for key, (comparison, lists_here) in lists.by_key.items():
         if comparison.reason is not None:
             continue
-        for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
-            words: dict[str, list[str]] = {}
-            for word_list in lists_here:
-                if (word_list.gender, word_list.against) == (gender, against):
-                    words[word_list.method] = word_list.listed
-            for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
-                by_rival = set(words[rival])
+        for (gender, against), of_both in group_by(lists_here, attrgetter("gender", "against")).items():
+            words = {word_list.method: word_list.listed for word_list in of_both}
+            for method, rival in permutations(reversed(METHODS)) if against != AGAINST_ALL else ():
                 for word in words[method]:
-                    if word not in by_rival:
+                    if word not in words[rival]:
                         yield {**_scope(key), "gender": gender, "word": word, "only_in": method}
-
-
-# --- notes ------------------------------------------------------------------------------------------
 
 
 def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
     """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
     shares = []
     for comparison, _ in lists.by_key.values():
-        texts = comparison.of_women_and_men().texts
-        if texts:
+        if texts := comparison.of_women_and_men().texts:
             counts = documents.counts_of(texts)
             columns, column_of = np.unique(counts.indices, return_inverse=True)
             topic = np.bincount(column_of, counts.data)
-            share = topic_share(topic, lists.english[columns], prior_of(study))
-            if share is not None:
-                shares.append(share)
-    return shares
+            shares.append(topic_share(topic, lists.english[columns], prior_of(study)))
+    return [share for share in shares if share is not None]
 
 
 def list_notes(lists: RunLists) -> Iterator[str]:
     """Note how many lists are no longer than their null, and which comparisons have none or few texts."""
-    every = [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here]
     shuffled = "genders, both without gendered words and names"
-    yield from length_notes(every, "lists", shuffled, "word_lists.csv")
+    yield from length_notes(lists.every, "lists", shuffled, "word_lists.csv")
     undefined = [comparison for comparison, _ in lists.by_key.values() if comparison.reason is not None]
     if undefined:
-        first = undefined[0]
-        yield (
-            f"{len(undefined)} occupations have no lists of texts without a gender in the prompt, first"
-            f" {first.occupation} ({first.model}): {first.reason}"
-        )
+        yield NOTES["undefined"].format(n=len(undefined), first=undefined[0])
 
 
 FEW_TEXTS = 20  # texts a side: a list with fewer gets a warning
 
 
-def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
+def length_notes(lists: Iterable[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
     """Note how many calibrated lists are no longer than their null, and how many rest on few texts."""
     defined = [each for each in lists if each.method == CALIBRATED and each.n_marked is not None]
     if short := sum(word_list.longer_than_null is False for word_list in defined):
-        yield (
-            f"{short} of {len(defined)} calibrated {what} are not longer than 95 % of those with shuffled"
-            f" {shuffled}: their length is no evidence ({table})"
-        )
+        yield NOTES["short"].format(short, len(defined), what, shuffled, table)
     sides = np.array([min(word_list.n_target, word_list.n_unmarked) for word_list in defined])
     if n_few := np.count_nonzero(sides < FEW_TEXTS):
-        fewer = f"fewer than {FEW_TEXTS} texts per side (least {sides.min()})"
-        yield f"{n_few} of {len(defined)} {what} are based on {fewer}"
+        yield NOTES["few"].format(n_few, len(defined), what, FEW_TEXTS, sides.min())

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from biaskit.common.plain import group_by
 from biaskit.stats.arrays import BoolArray, FloatArray
 
 N_HALVINGS = 20
@@ -18,11 +19,9 @@ def first_halves(labels: Sequence[str], strata: Sequence[Hashable], rng: np.rand
 
     The odd document of a stratum goes to either half by chance.
     """
-    groups: dict[tuple[str, Hashable], list[int]] = {}
-    for document, key in enumerate(zip(labels, strata, strict=True)):
-        groups.setdefault(key, []).append(document)
+    keys = list(zip(labels, strata, strict=True))
     first = np.zeros((N_HALVINGS, len(labels)), dtype=np.bool_)
-    for documents in groups.values():
+    for documents in group_by(range(len(labels)), keys.__getitem__).values():
         ranks = rng.permuted(np.tile(np.arange(len(documents)), (N_HALVINGS, 1)), axis=1)
         sizes = (len(documents) + rng.integers(0, 2, size=(N_HALVINGS, 1))) // 2
         first[:, documents] = ranks < sizes
@@ -34,7 +33,7 @@ def shuffled_in_halves(
 ) -> NDArray[np.str_]:
     """Shuffle labels within stratum and half, so that each half keeps its numbers of genders: `[20, n]`."""
     shuffled = np.tile(labels, (len(first), 1))
-    stratum = np.unique([repr(s) for s in strata], return_inverse=True)[1] if len(labels) else np.zeros(0)
+    stratum = np.unique(list(map(repr, strata)), return_inverse=True)[1]
     for row, half in zip(shuffled, first, strict=True):
         cells = 2 * stratum + half
         for cell in np.unique(cells):

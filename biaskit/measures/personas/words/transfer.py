@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -24,33 +25,27 @@ from biaskit.measures.personas.texts.documents import (
     TextDocuments,
 )
 from biaskit.measures.personas.texts.names import says_gender
-from biaskit.measures.personas.words.comparisons import TextComparison
+from biaskit.measures.personas.words.comparisons import TextComparison, some_of
 from biaskit.measures.personas.words.run_lists import Progress, RunLists
 from biaskit.measures.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
 from biaskit.stats.resampling import generator
-from biaskit.tables.quantities import ALL_OCCUPATIONS
+from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
 MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two that are tested each time
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: the work grows with their square."""
-DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, sampled at random"
-_READ = {INFERRED: "inferred", REQUESTED: "requested"}
+SAMPLED = f"{MOST_TEXTS} texts of a prompt and gender, sampled at random"
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
-_Drawn = tuple[Sample, bool]  # True: there were more texts
+_Used = tuple[Sample, bool]  # True: there were more texts
 Cell = tuple[str, str]  # origin of the texts that are learnt from, and of those that are tested
-CELLS: tuple[Cell, ...] = (
-    (INFERRED, INFERRED),
-    (REQUESTED, REQUESTED),
-    (REQUESTED, INFERRED),
-    (INFERRED, REQUESTED),
-)
+CELLS: tuple[Cell, ...] = (*AREAS.values(), (INFERRED, REQUESTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +53,7 @@ class _Area:
     """The area of one model, occupation and cell with what its p-value is of; or why there is none."""
 
     area: float | None = None
+    interval: tuple[float, float] | None = None  # of a mean over occupations
     held_out: HeldOut | None = None
     reason: str | None = None
     lengths: tuple[tuple[FloatArray, FloatArray], ...] = ()  # women's and men's, of texts taught and judged
@@ -76,7 +72,7 @@ def transfer_rows(
             done += 1
             if documents.imported and not lists.has(model, occupation):
                 continue
-            samples: dict[str, _Drawn | str] = {}
+            samples: dict[str, _Used | str] = {}
             for origin in (INFERRED, REQUESTED):
                 compared = lists.compared(model, occupation, origin)
                 samples[origin] = _sample(documents, study, model, origin, compared, usable)
@@ -87,8 +83,7 @@ def transfer_rows(
                     yield _row(model, occupation, cell, area, study)
         for cell, areas in areas_of.items():
             if areas:
-                defined = [area.area for area in areas if area.area is not None]
-                yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study, area_interval(defined))
+                yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study)
     progress(n_pairs, n_pairs)
 
 
@@ -99,7 +94,7 @@ def _sample(
     origin: str,
     compared: TextComparison | None,
     usable: BoolArray,
-) -> _Drawn | str:
+) -> _Used | str:
     """Sample texts of women and men in prompts that have both; or say why not."""
     if model in documents.unread:  # gender words and names are English ones
         return NOT_ENGLISH
@@ -115,27 +110,21 @@ def _sample(
             continue
         if len(of_cell) > MOST_TEXTS:
             rng = generator(study.seed, "text_transfer", [*compared.key, template, gender])
-            chosen = sorted(rng.permutation(len(of_cell))[:MOST_TEXTS].tolist())
-            of_cell = [of_cell[place] for place in chosen]
+            of_cell = some_of(of_cell, MOST_TEXTS, rng)
         texts += of_cell
     used = replace(of_two, texts=tuple(texts))
-    is_female = [gender == WOMEN_AND_MEN[0] for gender in used.genders]
-    n_female, n_male = sum(is_female), len(texts) - sum(is_female)
+    n_female, n_male = map(used.genders.count, WOMEN_AND_MEN)
     if min(n_female, n_male) < MIN_TEXTS:
-        few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {_READ[origin]})"
+        few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {origin})"
         return f"{few}; {MIN_TEXTS} of each are needed"
-    sample = Sample.shuffled(
-        documents.counts_of(texts)[:, usable],
-        is_female,
-        used.prompts,
-        generator(study.seed, "text_transfer", compared.key),
-        study.permutations,
-        [text.unit for text in texts],
-    )
+    counts, rng = documents.counts_of(texts)[:, usable], generator(study.seed, "text_transfer", compared.key)
+    is_female = [gender == WOMEN_AND_MEN[0] for gender in used.genders]
+    of_units = list(map(attrgetter("unit"), texts))
+    sample = Sample.shuffled(counts, is_female, used.prompts, rng, study.permutations, of_units)
     return sample, max(map(len, groups.values())) > MOST_TEXTS
 
 
-def _area(taught: _Drawn | str, judged: _Drawn | str, study: PersonasStudy, row_key: Sequence[str]) -> _Area:
+def _area(taught: _Used | str, judged: _Used | str, study: PersonasStudy, row_key: Sequence[str]) -> _Area:
     import sklearn.kernel_ridge  # threadpoolctl sees only what is loaded when it is called
     from threadpoolctl import threadpool_limits
 
@@ -152,46 +141,41 @@ def _area(taught: _Drawn | str, judged: _Drawn | str, study: PersonasStudy, row_
     for sample, _ in (taught, judged):
         words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
         lengths.append((words[sample.labels[:, 0]], words[~sample.labels[:, 0]]))
-    reason = joined([DRAWN if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
-    return _Area(area, held_out, reason, tuple(lengths))
+    reason = joined([SAMPLED if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
+    return _Area(area, None, held_out, reason, tuple(lengths))
 
 
 def _mean(areas: Sequence[_Area]) -> _Area:
     """Average over occupations, and over those of each shuffle."""
-    defined = [area for area in areas if area.held_out is not None]
+    defined = [area for area in areas if area.area is not None]
     if not defined:
         return _Area(reason=areas[0].reason)
     left_out = len(areas) - len(defined)
     reasons = [f"{left_out} of {len(areas)} occupations left out" if left_out else None]
-    if any(DRAWN in parts_of_reason(area.reason) for area in defined):
-        reasons.append(DRAWN)
+    if any(SAMPLED in parts_of_reason(area.reason) for area in defined):
+        reasons.append(SAMPLED)
     if len(defined) == 1:
         reasons.append(WITHIN_OCCUPATION)
-    held_out = [area.held_out for area in defined if area.held_out is not None]
-    taught = np.mean([each.taught for each in held_out], axis=0)
-    judged = np.mean([each.judged for each in held_out], axis=0)
-    mean = HeldOut(float(np.mean([each.area for each in held_out])), taught, judged)
+
+    def values(name: str) -> list[Any]:
+        return list(map(attrgetter(name), defined))
+
+    taught, judged = (np.mean(values(f"held_out.{side}"), axis=0) for side in ("taught", "judged"))
+    held_out = HeldOut(float(np.mean(values("held_out.area"))), taught, judged)
     lengths = []
-    for side in (0, 1):  # texts taught, texts judged
-        women = np.concatenate([area.lengths[side][0] for area in defined])
-        lengths.append((women, np.concatenate([area.lengths[side][1] for area in defined])))
-    area = float(np.mean([area.area for area in defined if area.area is not None]))
-    return _Area(area, mean, joined(reasons), tuple(lengths))
+    for of_occupations in zip(*values("lengths"), strict=True):  # texts taught, texts judged
+        women, men = map(np.concatenate, zip(*of_occupations, strict=True))
+        lengths.append((women, men))
+    found = values("area")
+    return _Area(float(np.mean(found)), area_interval(found), held_out, joined(reasons), tuple(lengths))
 
 
-def _row(
-    model: str,
-    occupation: str,
-    cell: Cell,
-    area: _Area,
-    study: PersonasStudy,
-    interval: tuple[float, float] | None = None,
-) -> Row:
+def _row(model: str, occupation: str, cell: Cell, area: _Area, study: PersonasStudy) -> Row:
     # Longer texts can be told apart by their length alone: no claim then.
     why_no_claim = None
     for sides in area.lengths:
         why_no_claim = why_no_claim or why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True)))
-    held_out, (low, high) = area.held_out, interval or (None, None)
+    held_out, (low, high) = area.held_out, area.interval or (None, None)
     n_female, n_male = map(len, area.lengths[1]) if area.lengths else (None, None)
     scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
     return {
