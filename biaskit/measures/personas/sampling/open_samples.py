@@ -85,9 +85,10 @@ class OpenSamples:
         """The series of a sample; None for another model's."""
         if key in self.of_key:
             return self.of_key[key][0]
-        return next(
-            (s for s in self.series if any(request.key == key for request in self.stored_of(s))), None
-        )
+        for series in self.series:
+            if any(request.key == key for request in self.stored_of(series)):
+                return series
+        return None
 
     def stored_of(self, series: SampleSeries) -> Iterator[SampleRequest]:
         """The samples of a series that have a text, up to the first that has none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from biaskit.common.provenance import ROW_FORMAT, canonical_json, first_named, key_of_json
@@ -80,16 +80,12 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
             f"The prompt {lacking[0]!r} has no text that names a gender: write `requested` into it, or set"
             " requested to []."
         )
-    return tuple(
-        SampleSeries(
-            item.name,
-            prompt.name,
-            gender,
-            Prompt(prompt.text(item, gender, study.articles), prompt_format, system),
-        )
-        for genders in ((None,), requested)
-        for item, prompt, gender in product(design.occupations, prompts, genders)
-    )
+    genders: list[tuple[str | None, ...]] = [(None,), requested]
+    series = []
+    for item, prompt, gender in chain(*(product(design.occupations, prompts, some) for some in genders)):
+        text = prompt.text(item, gender, study.articles)
+        series.append(SampleSeries(item.name, prompt.name, gender, Prompt(text, prompt_format, system)))
+    return tuple(series)
 
 
 def _continuations(design: PersonasDesign, prompt_format: PromptFormat) -> Iterator[SampleSeries]:
