@@ -14,6 +14,7 @@ import numpy as np
 
 from biaskit.common.plain import group_by
 from biaskit.common.wording import count, joined
+from biaskit.measurement import words
 from biaskit.measures.personas.labels.drawing import CELL, FOLDER, Drawn, Stored, who_counts
 from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
 from biaskit.measures.personas.study import PersonasStudy
@@ -68,9 +69,9 @@ def corrected(
     by_rules = {t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts}
     said = labels.judge or by_rules
     label_of, waiting = labels.settled()
-    columns = {}
+    columns, n_then = {}, {(model, occupation): n for model, occupation, n in drawn.n_texts}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
-        columns[cell] = _corrected(texts, _Classes.of(texts, label_of, drawn, said), drawn.size_of(cell))
+        columns[cell] = _corrected(texts, _Classes.of(texts, label_of, drawn, said), n_then.get(cell))
     found: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
@@ -86,20 +87,17 @@ def corrected(
 
 def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) -> Iterator[str]:
     """Say how many texts of the sheet have no label or two, and how many labels correct nothing."""
-    is_labelled = [key in label_of for key in drawn.probability]
+    says, is_labelled = words("personas")["labels"], [key in label_of for key in drawn.probability]
     if not all(is_labelled):
-        yield f"{sum(is_labelled):,} of {count(len(is_labelled), 'text')} of the sheet are labelled"
+        yield says["labelled"].format(sum(is_labelled), count(len(is_labelled), "text"))
     while is_labelled and not is_labelled[-1]:
         is_labelled.pop()
     if skipped := is_labelled.count(False):
-        yield f"{count(skipped, 'text')} of the sheet skipped: if they were hard ones, shares are biased"
+        yield says["skipped"].format(count(skipped, "text"))
     if apart := len(label_of.keys() - drawn.probability.keys()):
-        yield f"{count(apart, 'label')} of texts that were not drawn: counted, but correct nothing"
+        yield says["not_drawn"].format(count(apart, "label"))
     if waiting:
-        yield (
-            f"readers differ on {count(len(waiting), 'text')}, where one of the labels counts, by lot: let a"
-            f" third fill {FOLDER}/{sheet_of(waiting)} of the run, and name it last in --labels"
-        )
+        yield says["waiting"].format(count(len(waiting), "text"), f"{FOLDER}/{sheet_of(waiting)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ class Filling:
         """Decide whether a series goes on after so many complete batches.
 
         first, counted: women and men of the first batch, and of all of them; a sample that was given up
-        counts as neither. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one gender is
-        full.
+        counts as neither. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one
+        gender is full.
         """
         if min(counted) >= self.n:
             return "full"

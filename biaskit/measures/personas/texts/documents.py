@@ -33,6 +33,7 @@ from biaskit.stats.resampling import generator
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+_KEY = attrgetter("key")
 INFERRED, REQUESTED = "inferred", "requested"
 NO_TEXTS = {INFERRED: "no texts without a requested gender", REQUESTED: "no texts with a requested gender"}
 
@@ -182,18 +183,16 @@ def read_documents(
                 # A row keeps the label it was drawn under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[samples[0].model]
                 english[label] = stored.english[samples[0].model]
-    unused = stored.by_key.keys() - {text.key for text in texts}
-    occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
         _as_read(texts, design.study, english),
         tokens,
         evidence,
         english,
         models=tuple(models),
-        occupations=occupations,
+        occupations=tuple(item.name for item in design.occupations),
         template_ids=design.template_ids,
         rows_digest=stored.digest_of(texts),
-        n_unused=len(unused),
+        n_unused=len(stored.by_key.keys() - set(map(_KEY, texts))),
     )
 
 
@@ -206,15 +205,14 @@ def read_imported(
     models, occupations, templates = (
         dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
     )
-    listed = [item.name for item in design.occupations if item.name in occupations]
-    ordered = dict.fromkeys([*listed, *occupations])
+    listed = (item.name for item in design.occupations if item.name in occupations)
     return TextDocuments(
         _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
         models=tuple(models),
-        occupations=tuple(ordered),
+        occupations=tuple(dict.fromkeys([*listed, *occupations])),
         template_ids=tuple(templates),
         rows_digest=stored.digest_of(texts),
         imported=True,
