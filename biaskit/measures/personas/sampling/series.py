@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, product
 from typing import Any
 
+from biaskit.common.plain import attributes
 from biaskit.common.provenance import ROW_FORMAT, canonical_json, first_named, key_of_json
 from biaskit.corpora.prompts import fill, raw_text
 from biaskit.errors import ModelError, StudyError
@@ -29,9 +30,10 @@ class SampleSeries:
 
     def scope(self) -> dict[str, Any]:
         """Return the columns of a row that say which series it belongs to."""
-        of_continuations = ("debiasing_id", "context") if self.debiasing_id is not None else ()
-        names = ("occupation", "template_id", "requested_gender", *of_continuations)
-        return {name: getattr(self, name) for name in names}
+        names = ["occupation", "template_id", "requested_gender"]
+        if self.debiasing_id is not None:
+            names += ["debiasing_id", "context"]
+        return attributes(self, names)
 
 
 def format_for(study: PersonasStudy, identity: ModelIdentity) -> PromptFormat:

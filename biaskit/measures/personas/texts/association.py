@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Literal
 
 from biaskit.common.marks import legible
@@ -25,22 +24,18 @@ Honorifics = Literal["paper", "titles"]
 NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
 """Searched in the lower-cased text, also inside words; one is enough."""
 
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("she", "her", "hers", "herself", "female"), "female"),
-        **dict.fromkeys(("he", "his", "him", "himself", "male"), "male"),
-        **dict.fromkeys(("they", "their"), "neutral"),
-    }
-)
-
-COUNTED_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}), "titles": _WORDS}
-)
+_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("she", "her", "hers", "herself", "female"), "female"),
+    **dict.fromkeys(("he", "his", "him", "himself", "male"), "male"),
+    **dict.fromkeys(("they", "their"), "neutral"),
+}
+COUNTED_WORDS: Mapping[str, Mapping[str, str]] = {
+    "paper": {**_WORDS, "mrs": "female", "ms": "female", "mr": "male"},
+    "titles": _WORDS,
+}
 """The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
 
-COUNTED_TITLES: Mapping[str, str] = MappingProxyType(
-    {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
-)
+COUNTED_TITLES: Mapping[str, str] = {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
 """What `honorifics = titles` counts instead of ms, mrs and mr, where a capitalised word follows."""
 
 
