@@ -63,7 +63,7 @@ METHODS_VERSION = {
 }
 """Raised when the same rows would give other tables."""
 _SAYS: Mapping[str, str] = words("personas")["notes"]
-HIGH_DROP_RATE = 0.2  # part of texts without an association above which a share is warned about
+HIGH_DROP_RATE = 0.2  # part of texts without an inferred gender above which a share is warned about
 
 
 @dataclass(slots=True)

@@ -33,7 +33,8 @@ from biaskit.stats.resampling import generator
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_KEY = attrgetter("key")
+KEY = attrgetter("key")
+"""Of a text."""
 INFERRED, REQUESTED = "inferred", "requested"
 NO_TEXTS = {INFERRED: "no texts without a requested gender", REQUESTED: "no texts with a requested gender"}
 
@@ -192,7 +193,7 @@ def read_documents(
         occupations=tuple(item.name for item in design.occupations),
         template_ids=design.template_ids,
         rows_digest=stored.digest_of(texts),
-        n_unused=len(stored.by_key.keys() - set(map(_KEY, texts))),
+        n_unused=len(stored.by_key.keys() - set(map(KEY, texts))),
     )
 
 
