@@ -185,7 +185,7 @@ def signed_groups(column: str | None) -> dict[str, str]:
 
 
 def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Unite two designs of one study; how many texts are drawn must agree."""
+    """Unite two designs of one study; how many texts are sampled must agree."""
     for name in ("per_gender", "batch", "max_samples"):
         if (one := first["study"][name]) != (other := second["study"][name]):
             raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")

@@ -69,20 +69,30 @@ def corrected(
     by_rules = {t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts}
     said = labels.judge or by_rules
     label_of, waiting = labels.settled()
+    place_of = {name: place for place, name in enumerate(_CLASSES)}
+
+    def look_up(texts: Sequence[TextDocument]) -> _Classes:
+        n = len(texts)
+        found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n))
+        for i, text in enumerate(texts):
+            found.by_person[i] = place_of.get(label_of.get(text.key, ""), _NOTHING)
+            found.by_rules[i] = place_of.get(said.get(text.key, ""), _NOTHING)
+            found.probability[i] = drawn.probability.get(text.key, 0.0)
+        return found
+
     columns, n_then = {}, {(model, occupation): n for model, occupation, n in drawn.n_texts}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
-        columns[cell] = _corrected(texts, _Classes.of(texts, label_of, drawn, said), n_then.get(cell))
-    found: list[Row] = []
+        columns[cell] = _corrected(texts, look_up(texts), n_then.get(cell))
+    with_labels: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
         added = {name: own.get(name) for name in _COLUMNS}
-        found.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
-    notes = [*labels.notes, *_notes(label_of, drawn, waiting)]
+        with_labels.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
     validated: list[Row] = []
     classes = _CLASSES if UNCLEAR in said.values() else _CLASSES[:-1]  # only a model says so
     for model, texts in group_by(documents.texts, attrgetter("model")).items():
-        validated += _validation(model, classes, _Classes.of(texts, label_of, drawn, said))
-    return found, validated, notes
+        validated += _validation(model, classes, look_up(texts))
+    return with_labels, validated, [*labels.notes, *_notes(label_of, drawn, waiting)]
 
 
 def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) -> Iterator[str]:
@@ -107,24 +117,6 @@ class _Classes:
     by_person: IntArray
     by_rules: IntArray
     probability: FloatArray  # [n], with which each was drawn; 0 of those that were not
-
-    @classmethod
-    def of(
-        cls,
-        texts: Sequence[TextDocument],
-        label_of: Mapping[str, str],
-        drawn: Drawn,
-        said: Mapping[str, str],
-    ) -> _Classes:
-        """Look texts up."""
-        class_of = {name: place for place, name in enumerate(_CLASSES)}
-        by_person, by_rules = np.full(len(texts), _NOTHING), np.full(len(texts), _NOTHING)
-        probability = np.zeros(len(texts))
-        for i, text in enumerate(texts):
-            by_person[i] = class_of.get(label_of.get(text.key, ""), _NOTHING)
-            by_rules[i] = class_of.get(said.get(text.key, ""), _NOTHING)
-            probability[i] = drawn.probability.get(text.key, 0.0)
-        return cls(by_person, by_rules, probability)
 
 
 def _corrected(texts: Sequence[TextDocument], found: _Classes, n_then: int | None) -> Row:

@@ -25,7 +25,7 @@ from biaskit.runs.store import StoredRows
 def sample_texts(
     design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
 ) -> Outcome:
-    """Draw and store every text that has no row yet; `resolved`: the design's description, if at hand."""
+    """Sample and store every text that has no row yet; `resolved`: the design's description, if at hand."""
     study = design.study
     generators = session.begin(
         "personas",
@@ -168,7 +168,7 @@ class SampleWork(Work[str | None]):
             still_open = [series for series in still_open if self.samples.is_open(series, self._batch_number)]
 
     def _answers_to(self, requests: Sequence[SampleRequest]) -> Iterator[Sequence[Sample | Failed]]:
-        """Draw what a batch lacks."""
+        """Sample what a batch lacks."""
         missing = [request for request in requests if self.samples.is_missing(request)]
         # Where neighbours share a forward, a resumed run has the batches of an unbroken one.
         plan = self.model.plan_samples(requests if self.model.whole_batches else missing)

@@ -181,7 +181,7 @@ def read_documents(
         for samples in _needed(design, entry, stored.by_key):
             texts += [replace(text, model=label) for text in samples]
             if samples:
-                # A row keeps the label it was drawn under; the model under another label finds it by key.
+                # A row keeps the label it was sampled under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[samples[0].model]
                 english[label] = stored.english[samples[0].model]
     return TextDocuments(
@@ -298,7 +298,7 @@ def _needed(
     """Yield the stored texts of each series of a model, in sample order.
 
     Only the key says that a text is the model's and not an earlier version's. A series is read batch by batch
-    for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
+    for as long as it was to be sampled: texts that an earlier study with other numbers left behind are not
     needed. Requested series have exactly n samples.
     """
     filling = Filling.from_study(design.study)
