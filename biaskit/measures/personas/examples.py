@@ -113,16 +113,15 @@ class _Contexts:
         self._tokenise = tokeniser(tokenizer)
         lists = grouped(where(marked, method="calibrated"), "model", "occupation", "origin", "gender")
         self._wanted: dict[ListKey, dict[str, float]] = {}  # list → word → z
+        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {}  # list → word → key and sentence
         for (model, occupation, origin, gender), rows in lists.items():
             plain, of_gender = dict[str, float](), dict[str, float]()
             for row in sorted(rows, key=lambda row: row["rank"]):
                 words = of_gender if row.get("is_gender_word") or row.get("is_name") else plain
                 words.setdefault(row["word"], row["z"])
             first = [*list(plain.items())[:WORDS_IN_CONTEXT], *list(of_gender.items())[:GENDER_WORDS]]
-            self._wanted[model, occupation, origin, gender] = dict(first)
-        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {}
-        for of_list, wanted in self._wanted.items():
-            self._found[of_list] = {word: [] for word in wanted}
+            of_list = model, occupation, origin, gender
+            self._wanted[of_list], self._found[of_list] = dict(first), {word: [] for word, _ in first}
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
