@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from statistics import median
@@ -35,7 +36,6 @@ from biaskit.measures.personas.words.groups import (
     make_group_lists,
 )
 from biaskit.measures.personas.words.run_lists import (
-    RunLists,
     list_notes,
     list_tables,
     make_lists,
@@ -226,7 +226,8 @@ def _add_words(
     results.tables["text_transfer"] = list(told_apart)
     # Both scores and clusters need vectors, and vectors only where a list has a word.
     vectors: WordVectors | None = None
-    clustered = study.clusters and _has_words_to_cluster(lists)
+    inferred = [of_origin for (_, _, origin), (_, of_origin) in lists.by_key.items() if origin == INFERRED]
+    clustered = study.clusters and any(word_list.n_marked for word_list in chain(*inferred))
     if len(documents.origins) > 1 or clustered:
         vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
         results.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
@@ -237,13 +238,6 @@ def _add_words(
     if clustered and vectors:
         of_corpus = vectors.models[0]
         results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
-
-
-def _has_words_to_cluster(lists: RunLists) -> bool:
-    for (_, _, origin), (_, word_lists) in lists.by_key.items():
-        if origin == INFERRED and any(word_list.n_marked for word_list in word_lists):
-            return True
-    return False
 
 
 # --- notes ---------------------------------------------------------------------------------------------

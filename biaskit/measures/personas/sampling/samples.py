@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.errors import ModelError
+from biaskit.measurement import words
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.power import plan_sentence
 from biaskit.measures.personas.sampling.open_samples import OpenSamples
@@ -72,11 +73,8 @@ def _formats(
         except ModelError as error:
             session.leave_out(label, error)
     if len(set(formats.values())) > 1:
-        listed = ", ".join(f"{label} {prompt_format}" for label, prompt_format in formats.items())
-        session.outcome.notes.append(
-            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
-            " sets one for all, in another run."
-        )
+        listed = ", ".join(map(" ".join, formats.items()))
+        session.outcome.notes.append(words("personas")["notes"]["formats_differ"].format(listed))
     return formats
 
 
