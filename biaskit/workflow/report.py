@@ -274,11 +274,11 @@ def _named(
     """
     folders = list(runs) or [find_run(None)]
     manifests = [read_manifest(path) for path in folders]
-    if not any(manifest["measurement"] == COMPARISON for manifest in manifests):
+    if not any(manifest.measurement == COMPARISON for manifest in manifests):
         return None, folders, groups, aliases
     if len(folders) > 1:
         raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
-    folder, resolved = folders[0], manifests[0]["resolved"]
+    folder, resolved = folders[0], manifests[0].resolved
     paths = [find_run(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
     if not aliases and resolved.get("aliases"):
         aliases = Path(os.path.normpath(folder / resolved["aliases"]))
@@ -292,7 +292,7 @@ def title_of(collection: Collection) -> str:
 
 
 def _reference(collection: Collection) -> Any:
-    stated = [run.manifest["resolved"]["study"].get("reference") for run in collection.runs]
+    stated = [run.manifest.resolved["study"].get("reference") for run in collection.runs]
     return next(filter(None, stated), "both")
 
 

@@ -32,6 +32,7 @@ from biaskit.errors import CorpusError, UsageError
 from biaskit.measures.agree.gaps import BothKinds, gap_rows, workforce_table
 from biaskit.measures.personas.compare import Texts, pair_rows_of_texts, texts_of
 from biaskit.runs.collection import StoredRun, gather
+from biaskit.runs.manifest import Manifest
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.io import read_table_rows
 
@@ -45,7 +46,7 @@ def compared(
     *paths: Path, margins: Mapping[str, float] | None = None, groups: Sequence[str] = (), **more: Any
 ) -> ComparisonTables:
     collection = gather(paths)
-    labels = [label for manifest in collection.manifests for label in manifest["models"]]
+    labels = [label for run in collection.runs for label in run.manifest.models]
     chosen = {"share": 0.05, "represented_share": 0.05} if margins is None else margins
     sides = named_groups(groups, labels)
     return compare_collection(collection, groups=sides, margins=chosen, **more)
@@ -355,7 +356,7 @@ def test_texts_of_two_formats_or_of_other_prompts_are_not_compared(tmp_path: Pat
 
 
 def both_kinds(*tables: dict[str, Any]) -> BothKinds:
-    probe, personas = (StoredRun(Path("run"), {}, {}, own, {}) for own in tables)
+    probe, personas = (StoredRun(Path("run"), Manifest.new("probe", "s"), {}, own, {}) for own in tables)
     return BothKinds("m", probe, personas, "m", "m")
 
 

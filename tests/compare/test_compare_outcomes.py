@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from fakes.numbered_runs import entry
 from scipy import stats
 
 from biaskit.compare.pairs import Side, SidePair
@@ -21,7 +21,7 @@ OF_FIVE = {  # model → job → answers of five that decline, after template 1 
     "old": {"nurse": (0, 1), "teacher": (1, 1), "pilot": (0, 0), "smith": (2, 1)},
     "new": {"nurse": (3, 2), "teacher": (4, 4), "pilot": (1, 1), "smith": (2, 2)},
 }
-ENTRY = {"estimator": "exact", "continuations": {"estimator": {"name": "sampling", "max_new_tokens": 24}}}
+OF_24 = {"fingerprint": "f", "estimator": {"name": "sampling", "max_new_tokens": 24}}
 
 
 def answer_row(model: str, job: str, template: int, declines: int, n: int = 5) -> dict[str, Any]:
@@ -39,10 +39,8 @@ def rows_of(model: str) -> list[dict[str, Any]]:
     ]
 
 
-def of_run(
-    model: str, rows: list[dict[str, Any]], entry: Mapping[str, Any] = ENTRY, **question: Any
-) -> dict[str, Any]:
-    return dict(outcomes_of(rows, {model: entry}, model, PromptTexts(question)))
+def of_run(model: str, rows: list[dict[str, Any]], **question: Any) -> dict[str, Any]:
+    return dict(outcomes_of(rows, {model: entry(continuations=OF_24)}, model, PromptTexts(question)))
 
 
 PAIR: SidePair = (Side("new", ("new",)), Side("old", ("old",)))

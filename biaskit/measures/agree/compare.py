@@ -38,7 +38,7 @@ def compare(comparison: Comparison) -> None:
         tables.notes += notes
         if rows:
             measured[both.model] = list(measures(both, rows))
-            seeds[both.model] = int(both.personas.manifest["resolved"]["study"].get("seed", 1))
+            seeds[both.model] = int(both.personas.manifest.resolved["study"].get("seed", 1))
             tests = relation_rows(measured[both.model], comparison.margins, seeds[both.model])
             tables.rows["tests"] += tests
     models = {model.label: model for model in comparison.models([*written, *probes])}

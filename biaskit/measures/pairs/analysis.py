@@ -18,6 +18,7 @@ from biaskit.errors import RunError
 from biaskit.measurement import words
 from biaskit.measures.pairs.compare import between_models_on_pairs
 from biaskit.measures.pairs.design import PairsDesign, read
+from biaskit.models.entry import ModelEntry
 from biaskit.progress import Watcher
 from biaskit.records import ScoreRequest, SentencePair
 from biaskit.runs.drift import Answerers
@@ -51,8 +52,8 @@ def tables(
 ) -> TableSet:
     """Make every table of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
-    design = read(manifest["resolved"], overrides)
-    study, models = design.study, manifest["models"]
+    design = read(manifest.resolved, overrides)
+    study, models = design.study, manifest.models
     reading, answerers = Reading(), Answerers()
     asked = _Asked(design, models)
     asked.read(run, reading, answerers)
@@ -60,7 +61,7 @@ def tables(
     groups, tests = group_rows(scores, study.margin)
     tests = adjust(tests, Rule(strict=study.strict))
     if len(models) > 1:
-        between = between_models_on_pairs(scores, manifest["resolved"]["pairs"], study.margin)
+        between = between_models_on_pairs(scores, manifest.resolved["pairs"], study.margin)
         tests = merge_tests(tests, between, Rule(("female",), study.strict))
     made.add("pair_scores", _filled("pair_scores", scores))
     made.add("pair_groups", _filled("pair_groups", groups))
@@ -85,7 +86,7 @@ def tables(
 class _Asked:
     """Every pair of every model, with the row that answers it."""
 
-    def __init__(self, design: PairsDesign, models: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, design: PairsDesign, models: Mapping[str, ModelEntry]) -> None:
         self.design, self.models = design, models
         self.n_unused = 0  # rows that were not needed
         self._rows: dict[str, StoredRow] = {}
@@ -94,7 +95,7 @@ class _Asked:
         self._requests: dict[str, ScoreRequest] = {}
         for label, entry in models.items():
             self._keys[label] = []
-            requests = design.requests(entry["fingerprint"], entry["estimator"])
+            requests = design.requests(entry.fingerprint, entry.estimator_key)
             for pair, request in zip(design.pairs, requests, strict=True):
                 self._keys[label].append(request.key)
                 self._pair_of[request.key], self._requests[request.key] = pair, request

@@ -28,7 +28,7 @@ def compare(comparison: Comparison) -> None:
     runs = comparison.runs("pairs")
     scores: dict[str, Scores] = {}
     for run in runs:
-        scores |= _scores_of(run.tables.get("pair_scores", ()), run.manifest["resolved"]["pairs"])
+        scores |= _scores_of(run.tables.get("pair_scores", ()), run.manifest.resolved["pairs"])
     models = [model for model in comparison.models(runs) if model.label in scores]
 
     def test(pair: SidePair) -> PairTests:

@@ -29,13 +29,13 @@ def compare(comparison: Comparison) -> None:
     outcomes: dict[str, Answers] = {}
     orders: dict[frozenset[str], tuple[str, ...]] = {}
     for run in runs:
-        order = tuple(str(group) for group in run.manifest["resolved"]["groups"])
+        order = tuple(str(group) for group in run.manifest.resolved["groups"])
         groups = orders.setdefault(frozenset(order), order)
         rows, asked = run.tables.get("probe_prompts", ()), PromptTexts(run.question)
         where = str(run.path / "tables" / "probe_prompts.csv")
         answers |= answers_of(rows, groups, where, asked)
-        outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
-        for model in run.manifest["models"]:
+        outcomes |= outcomes_of(rows, run.manifest.models, where, asked)
+        for model in run.manifest.models:
             if rows and model not in answers:
                 notes.append(f"{model} has no row in {where}.")
     models = [model for model in comparison.models(runs) if model.label in answers]

@@ -25,8 +25,10 @@ from biaskit.measures.personas.texts.english import EnglishEvidence
 from biaskit.measures.personas.texts.names import NameEvidence
 from biaskit.measures.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.measures.personas.texts.tokens import TokenisedTexts, tokeniser
+from biaskit.models.entry import ModelEntry
 from biaskit.records import GENDERS, Finish
 from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
 
@@ -147,7 +149,7 @@ class _StoredTexts:
 
 def texts_of(
     run: Path,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     design: PersonasDesign,
     reading: Reading | None = None,
     answerers: Answerers | None = None,
@@ -159,17 +161,17 @@ def texts_of(
     reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows, answers=True)
-    if imported := manifest["resolved"].get("imported"):
+    if imported := manifest.imported:
         documents = read_imported(design, rows, imported.get("group_col"))
     else:
-        documents = read_documents(design, manifest["models"], rows)
+        documents = read_documents(design, manifest.models, rows)
     if not documents.texts:
         raise RunError(f"{run} has no texts of this study yet. Rerun the personas command.")
     return documents
 
 
 def read_documents(
-    design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+    design: PersonasDesign, models: Mapping[str, ModelEntry], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
     """Read a sampled study's texts, looked up batch by batch; `models`: label → its manifest entry."""
     stored, tokens = _read(design, rows)
@@ -184,16 +186,18 @@ def read_documents(
                 # A row keeps the label it was sampled under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[samples[0].model]
                 english[label] = stored.english[samples[0].model]
+    unused = stored.by_key.keys() - set(map(KEY, texts))
+    occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
         _as_read(texts, design.study, english),
         tokens,
         evidence,
         english,
         models=tuple(models),
-        occupations=tuple(item.name for item in design.occupations),
+        occupations=occupations,
         template_ids=design.template_ids,
         rows_digest=stored.digest_of(texts),
-        n_unused=len(stored.by_key.keys() - set(map(KEY, texts))),
+        n_unused=len(unused),
     )
 
 
@@ -206,14 +210,15 @@ def read_imported(
     models, occupations, templates = (
         dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
     )
-    listed = (item.name for item in design.occupations if item.name in occupations)
+    listed = [item.name for item in design.occupations if item.name in occupations]
+    ordered = dict.fromkeys([*listed, *occupations])
     return TextDocuments(
         _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
         models=tuple(models),
-        occupations=tuple(dict.fromkeys([*listed, *occupations])),
+        occupations=tuple(ordered),
         template_ids=tuple(templates),
         rows_digest=stored.digest_of(texts),
         imported=True,
@@ -293,7 +298,7 @@ _ROW = ("model", "occupation", "template_id", "requested_gender", "sample", "fin
 
 
 def _needed(
-    design: PersonasDesign, entry: Mapping[str, Any], stored: Mapping[str, TextDocument]
+    design: PersonasDesign, entry: ModelEntry, stored: Mapping[str, TextDocument]
 ) -> Iterator[list[TextDocument]]:
     """Yield the stored texts of each series of a model, in sample order.
 
@@ -302,8 +307,8 @@ def _needed(
     needed. Requested series have exactly n samples.
     """
     filling = Filling.from_study(design.study)
-    for series in series_of_design(design, entry["prompt_format"]):
-        key_of_sample = sample_keys(series, entry["fingerprint"], design)
+    for series in series_of_design(design, entry.prompt_format):
+        key_of_sample = sample_keys(series, entry.fingerprint, design)
         texts: list[TextDocument] = []
         tally = Tally(filling)
         sample_batches = map(filling.of_batch, range(-(-filling.most // filling.batch)))

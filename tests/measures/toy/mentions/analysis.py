@@ -25,7 +25,7 @@ from biaskit.tables.sets import TableSet
 def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make the tables of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
-    design, models = read(manifest["resolved"], overrides), manifest["models"]
+    design, models = read(manifest.resolved, overrides), manifest.models
     reading, answerers = Reading(), Answerers()
     said: dict[tuple[str, str], list[bool]] = {}
     keys = []
@@ -62,6 +62,6 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         "n_texts": len(keys),
         "answered": answerers.record(),
         "notes": notes,
-        "versions": manifest["versions"],
+        "versions": manifest.versions,
     }
     return made
