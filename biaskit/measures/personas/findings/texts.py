@@ -76,8 +76,8 @@ def occupations_of(part: Part) -> list[Row]:
 
 def against_workforce(part: Part, model: str, kind: str = "paired") -> Contrast | None:
     """Find a test of the share of women in texts against the workforce share, over occupations."""
-    of_texts = {"quantity": "represented_share", "contrast": "workforce", "gender": "female"}
-    return first(part.tests, **of_texts, kind=kind, model_a=model)
+    of_texts = {"quantity": "represented_share", "contrast": "workforce", "model_a": model}
+    return first(part.tests, **of_texts, kind=kind)
 
 
 def women_against_men(part: Part, model: str, quantity: str) -> Contrast | None:
