@@ -84,7 +84,7 @@ def main() -> None:
     for number in range(args.repeat + 1):
         asked = requests_of(args.samples, args.tokens)
         same = [
-            opened.question(batch).body
+            opened._question(batch).body
             for batch in opened.plan_samples(requests_of(args.samples, args.tokens)).batches
         ]
         first, second = ours(opened, asked), bare(url, same)

@@ -5,7 +5,7 @@
 Ours: --dtype (by default what `auto` is on this machine), automatic batch, noise of its own for every sample.
 Stock: float32, batch 32, the whole distribution (no top_k, no top_p), as ours draws from it. Same model, same
 prompt, at most TOKENS new tokens a text (default 60), taken in turn in one process; tokens are those of the
-texts, their ends included. "rounds" is ours on five samples of each of 48 prompts, a batch of Algorithm 5.
+texts, their ends included. "fives" is ours on five samples of each of 48 prompts, a batch of Algorithm 5.
 Medians and their ratios are printed; rates are of this machine and this hour. Nothing here is a test.
 """
 
@@ -64,7 +64,7 @@ class Ours:
         return sum(a.answered.new_tokens for a in answers if isinstance(a, Sample)) / seconds
 
 
-class SampleBatches(Ours):
+class Fives(Ours):
     """The same where five samples of each prompt are due."""
 
     def rate(self, seed: int, n_tokens: int | None = None) -> float:
@@ -140,7 +140,7 @@ def main() -> None:
 
     ways = {
         "ours": Ours(args.tokens, args.batch, args.dtype),
-        "sample_batches": SampleBatches(args.tokens, args.batch, args.dtype),
+        "fives": Fives(args.tokens, args.batch, args.dtype),
         "stock": Stock(args.tokens, args.stock_batch, own_settings=args.own_settings),
     }
     rates: dict[str, list[float]] = {name: [] for name in ways}
@@ -150,12 +150,12 @@ def main() -> None:
         for name, way in ways.items():
             rates[name].append(way.rate(seed))
             print(f"{name:<6}{rates[name][-1]:8.0f} tokens a second", flush=True)
-    ours, sample_batches, stock = (statistics.median(rates[name]) for name in ways)
+    ours, fives, stock = (statistics.median(rates[name]) for name in ways)
     generator = ways["ours"].generator
     print(f"\n{args.tokens} tokens a text, {torch.get_num_threads()} threads, medians of {args.repeat}")
     what = f"{generator.placement.dtype}, batch {generator.batch_size}"
     print(f"ours, {what}: {ours:.0f} tokens a second")
-    print(f"batches of five: {sample_batches:.0f} tokens a second, {sample_batches / ours:.2f} of that")
+    print(f"batches of five: {fives:.0f} tokens a second, {fives / ours:.2f} of that")
     print(f"stock, float32, batch {args.stock_batch}: {stock:.0f} tokens a second")
     pairs = ", ".join(f"{a / b:.2f}" for a, b in zip(rates["ours"], rates["stock"], strict=True))
     print(f"ratio of medians {ours / stock:.2f} (goal {GOAL}); of each pair {pairs}")

@@ -30,13 +30,12 @@ if TYPE_CHECKING:
 SHOWN_MODELS = 3
 
 
-def table_property(name: str, says: str = "") -> pd.DataFrame:
+def table_property(name: str) -> pd.DataFrame:
     """Make a public table an attribute of a result (for type checkers its value), read when asked for.
 
-    `says`: what its rows and numbers are, then an example with its output; the columns come between. By
-    default `read` of tables.toml.
+    Its text is `read` of tables.toml, with the columns between what its numbers are and the example.
     """
-    about, _, example = (says or SCHEMAS[name].read).partition("\n")
+    about, _, example = SCHEMAS[name].read.partition("\n")
     columns = [column for part in SCHEMAS[name].parts for column in part.names]
     doc = f"{about}\n\nColumns: {', '.join(columns)}.\n\n{example}"
     return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
@@ -102,11 +101,7 @@ class RunResult(Printed):
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
         return empty_table(name, scoped=bool(resolved.get("templates")))
 
-    tests = table_property(
-        "tests",
-        "Read each contrast (a minus b) with intervals, p-value and Holm-adjusted p-value.\n"
-        ">>> probed.tests[['quantity', 'gender', 'estimate']].values.tolist()[0]\n['share', 'male', -1.0]",
-    )
+    tests = table_property("tests")
 
     @property
     def complete(self) -> bool:

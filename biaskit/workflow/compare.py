@@ -49,16 +49,8 @@ class ComparisonResult(RunResult):
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (measurement, later, earlier) of the models compared
 
-    gaps = table_property(
-        "gaps",
-        "Read the four gaps of each occupation that probes and texts share; positive = women.\n"
-        ">>> compared.gaps.empty\nTrue",
-    )
-    srb_change = table_property(
-        "srb_change",
-        "Read the change of SRB from the model named first to the later one, in percent.\n"
-        ">>> compared.srb_change.empty\nTrue",
-    )
+    gaps = table_property("gaps")
+    srb_change = table_property("srb_change")
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
         """Return every table that this comparison made, by name, as typed rows.

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from biaskit.common.plain import attributes
+from biaskit.common.plain import attributes, group_by
 from biaskit.common.wording import listed, people, short
 from biaskit.compare.comparison import merge_tests
 from biaskit.corpora.loaders import english_counts
+from biaskit.measurement import words
 from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
@@ -34,7 +36,6 @@ from biaskit.measures.personas.words.groups import (
     make_group_lists,
 )
 from biaskit.measures.personas.words.run_lists import (
-    RunLists,
     list_notes,
     list_tables,
     make_lists,
@@ -46,7 +47,7 @@ from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
 from biaskit.stats.verdict import Rule
-from biaskit.tables.query import Row, grouped, where
+from biaskit.tables.query import Row, grouped, total, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
 
@@ -61,21 +62,15 @@ METHODS_VERSION = {
     "transfer": 4,
 }
 """Raised when the same rows would give other tables."""
-TABLE_NAMES = (
-    *("genders", "gender_validation", "text_outcomes", "representation", "deciles"),
-    "label_validation",
-    *("marked_words", "word_lists"),
-    *("word_overlap", "word_methods", "debiasing_words", "srb", "clusters", "silhouette", "tests"),
-    *("text_transfer", "group_words", "group_lists"),
-)
-HIGH_DROP_RATE = 0.2  # part of texts without an association above which a share is warned about
+_SAYS: Mapping[str, str] = words("personas")["notes"]
+HIGH_DROP_RATE = 0.2  # part of texts without an inferred gender above which a share is warned about
 
 
 @dataclass(slots=True)
 class _Results:
     """The tables of one analysis, its notes, and its record for analysis.json (vectors, clusters, …)."""
 
-    tables: dict[str, Sequence[Row]] = field(default_factory=dict)
+    tables: dict[str, Sequence[Row]] = field(default_factory=dict)  # one without rows is not written
     notes: list[str] = field(default_factory=list)
     record: dict[str, object] = field(default_factory=dict)
 
@@ -89,21 +84,24 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     documents = texts_of(run, manifest, design, reading, answerers)
     formats = {label: str(entry.prompt_format) for label, entry in models.items()}
     results = _make_tables(run, documents, design, formats, watcher or Silent())
-    for name in TABLE_NAMES:
-        if rows := results.tables.get(name):  # a table that was not made is absent
+    for name, rows in results.tables.items():
+        if rows:
             made.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
     notes = [*reading.notes, *answerers.notes(models, study), *results.notes, *_reading_notes(documents)]
     if documents.n_unused:
-        notes.append(f"{documents.n_unused} stored texts are not part of this study and were not used")
+        notes.append(_SAYS["unused"].format(documents.n_unused))
     made.notes += notes
     signed = signed_groups(documents.group_column)
     if vectors_name := results.record.get("vectors_name"):
         signed = {"vectors": str(vectors_name), **signed}
+    signature = design.sign(models, **signed)
+    stated = study.model_dump(mode="json")
+    deciding = sorted(study.analysis_keys - {"summary", "papers", "lock"})  # these change a number
     made.analysis |= {
-        "choices": _choices(study),
+        "choices": {key: stated[key] for key in deciding},
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design.sign(models, **signed),
+        "signature": signature,
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": notes,
@@ -111,29 +109,15 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     }
     made.analysis |= results.record | {"answered": answerers.record()}
     if len(models) > 1:
-        _add_rows_between(made, study, formats)
+        own = {name: made.rows(name) for name in ("srb", "representation")}
+        between, changes, said = between_persona_models(
+            own, formats=formats, margins=study.margin, seed=study.seed, run=str(run)
+        )
+        if changes:
+            made.add("srb_change", changes)
+        made.add("tests", merge_tests(made.rows("tests"), between, Rule(strict=study.strict)))
+        made.notes += said
     return made
-
-
-def _choices(study: PersonasStudy) -> dict[str, Any]:
-    """List the analysis keys of a study that decide a number."""
-    stated = study.model_dump(mode="json")
-    return {key: stated[key] for key in sorted(PersonasStudy.analysis_keys - {"summary", "papers", "lock"})}
-
-
-def _add_rows_between(made: TableSet, study: PersonasStudy, formats: Mapping[str, str]) -> None:
-    """Add the tests between the models of one run."""
-    rows, changes, notes = between_persona_models(
-        {name: made.rows(name) for name in ("srb", "representation")},
-        formats=formats,
-        margins=study.margin,
-        seed=study.seed,
-        run=str(made.run),
-    )
-    if changes:
-        made.add("srb_change", changes)
-    made.add("tests", merge_tests(made.rows("tests"), rows, Rule(strict=study.strict)))
-    made.notes += notes
 
 
 def _make_tables(
@@ -193,10 +177,7 @@ def _add_representation(
     study, rows = design.study, list[Row]()
     unrequested = [text for text in documents.texts if text.requested_gender is None]
     if documents.imported and not unrequested:
-        results.notes.append(
-            "every text has a requested gender, so there is no “who is represented” and no SRB; without"
-            " --gender-col there is “who is represented”, by inferred gender (SRB needs both kinds)"
-        )
+        results.notes.append(_SAYS["all_requested"])
     if unrequested and not study.hold_out:
         scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
         workforce = {item.name: (item.workforce_share, item.year) for item in design.occupations}
@@ -211,7 +192,7 @@ def _add_representation(
             unread=documents.unread,
         )
     if Labels.is_in(run) and not rows:
-        results.notes.append("labels are not used: without texts of no requested gender there is no share")
+        results.notes.append(_SAYS["labels_unused"])
     elif Labels.is_in(run):
         labels = Labels.stored_in(run)
         rows, validated, notes = corrected(run, labels, documents, study, rows)
@@ -240,15 +221,13 @@ def _add_words(
         results.notes += group_notes(groups, documents, study)
     if shares := topic_shares(lists, documents, study):
         results.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
-        results.notes.append(
-            f"the hybrid prior takes {100 * median(shares):.2g} % of its weight from the compared texts"
-            f" (median over lists; alpha {study.alpha:g}), the rest from English"
-        )
+        results.notes.append(_SAYS["topic_share"].format(100 * median(shares), study.alpha))
     told_apart = transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
     results.tables["text_transfer"] = list(told_apart)
     # Both scores and clusters need vectors, and vectors only where a list has a word.
     vectors: WordVectors | None = None
-    clustered = study.clusters and _has_words_to_cluster(lists)
+    inferred = [of_origin for (_, _, origin), (_, of_origin) in lists.by_key.items() if origin == INFERRED]
+    clustered = study.clusters and any(word_list.n_marked for word_list in chain(*inferred))
     if len(documents.origins) > 1 or clustered:
         vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
         results.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
@@ -261,13 +240,6 @@ def _add_words(
         results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
 
 
-def _has_words_to_cluster(lists: RunLists) -> bool:
-    for (_, _, origin), (_, word_lists) in lists.by_key.items():
-        if origin == INFERRED and any(word_list.n_marked for word_list in word_lists):
-            return True
-    return False
-
-
 # --- notes ---------------------------------------------------------------------------------------------
 
 
@@ -275,52 +247,35 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
     """Say how many texts are copies, and how many hold marks that were read as breaks between words."""
     texts = [text for text in documents.texts if text.describes]
     if n_copies := sum(text.copy_of is not None for text in texts):
-        yield (
-            f"{n_copies:,} of {len(texts):,} texts are copies, equal or nearly equal to another: they count"
-            " once for each gender in word lists, scores and AUCs, and do not narrow the interval of a share"
-        )
+        yield _SAYS["copies"].format(n_copies, len(texts))
     if marked := [text.mark for text in documents.texts if text.mark]:
-        yield (
-            f"{len(marked):,} of {len(documents.texts):,} texts contain written line marks, tags or character"
-            f" codes, first {short(marked[0])}: marks and tags count as breaks, codes as their characters"
-        )
+        yield _SAYS["marks"].format(len(marked), len(documents.texts), short(marked[0]))
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
     """Say how many texts of a requested gender were refused or are empty."""
     parts, n_lost = [], 0
     for (gender,), of_gender in grouped(rows, "requested_gender").items():
-        n: Counter[str] = Counter()
-        for row in of_gender:
-            n.update({name: row[name] for name in ("n_refused", "n_empty", "n_texts")})
-        n_lost += n["n_refused"] + n["n_empty"]
-        parts.append(
-            f"{n['n_refused']} refused or filtered and {n['n_empty']} empty of {n['n_texts']} about"
-            f" {people(gender)}"
-        )
+        refused, empty, n = (total(of_gender, name) for name in ("n_refused", "n_empty", "n_texts"))
+        n_lost += refused + empty
+        parts.append(_SAYS["refused"].format(refused, empty, n, people(gender)))
     if n_lost:
-        yield f"of the texts with a gender in the prompt, {listed(parts)}: left out of lists and scores"
+        yield _SAYS["left_out"].format(listed(parts))
 
 
 def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     """Say how many texts decline or lecture by their words; imported ones are used all the same."""
     if documents.imported:
         if n := sum(text.outcome == DECLINES for text in documents.texts if text.read):
-            n_of_all = f"{n:,} of {len(documents.texts):,}"
-            yield f"{n_of_all} texts seem to decline; all imported texts are used"
+            yield _SAYS["imported_declines"].format(n, len(documents.texts))
         return
-    n_of = Counter(text.requested_gender for text in documents.texts)
-    evading = Counter(text.requested_gender for text in documents.texts if text.evades)
     parts = []
-    for gender, n in n_of.items():
-        if evading[gender]:
+    for gender, texts in group_by(documents.texts, attrgetter("requested_gender")).items():
+        if evading := sum(text.evades for text in texts):
             about = f"about {people(gender)}" if gender else "with no gender in the prompt"
-            parts.append(f"{evading[gender]:,} of {n:,} texts {about}")
+            parts.append(f"{evading:,} of {len(texts):,} texts {about}")
     if parts:
-        yield (
-            f"{listed(parts)} decline or lecture instead of describing a person: left out of word lists and"
-            " SRB scores"
-        )
+        yield _SAYS["evading"].format(listed(parts))
 
 
 def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[str]:
@@ -331,15 +286,13 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
     results.tables["deciles"] = deciles
     if note and deciles:
         yield note
-    texts = dropped = refused = empty = 0
+    by_rules = []
     for row in where(rows, template_id=ALL_TEMPLATES):
         if row.get("share_corrected") is None and NOT_ENGLISH not in parts_of_reason(row["reason"]):
-            texts, dropped = texts + row["n_texts"], dropped + row["n_not_inferred"]
-            refused, empty = refused + row["n_refused"], empty + row["n_empty"]
+            by_rules.append(row)
+    texts, dropped = total(by_rules, "n_texts"), total(by_rules, "n_not_inferred")
+    refused, empty = total(by_rules, "n_refused"), total(by_rules, "n_empty")
     if texts and dropped > HIGH_DROP_RATE * texts:
-        yield (
-            f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) name no gender and are left out of"
-            " the shares; they are not missing at random: share_if_dropped_* are the bounds"
-        )
+        yield _SAYS["no_gender"].format(dropped, texts, 100 * dropped / texts)
     if refused or empty:
-        yield f"{refused} texts were refused or filtered and {empty} are empty: they have no gender"
+        yield _SAYS["no_text"].format(refused, empty)

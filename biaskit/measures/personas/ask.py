@@ -11,6 +11,7 @@ from biaskit.measures.personas.sampling.filling import Filling
 from biaskit.measures.personas.sampling.open_samples import OpenSamples, request_under, scope_of
 from biaskit.measures.personas.sampling.samples import gender_of
 from biaskit.measures.personas.sampling.samples import sample_texts as ask
+from biaskit.measures.personas.sampling.series import SampleSeries
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator
 from biaskit.models.entry import ModelEntry
@@ -40,19 +41,17 @@ def finder(
     """From a stored row to the model and the sample that it is; None where the run has no such sample."""
     if manifest.imported:
         return None  # texts that were at hand answer no request
-    of_model = {
-        label: OpenSamples(design, entry.prompt_format, entry.fingerprint, {})
-        for label, entry in manifest.models.items()
-    }
-    series_of = {
-        label: {scope_of(series.scope()): series for series in samples.series}
-        for label, samples in of_model.items()
-    }
+    of_model: dict[str, OpenSamples] = {}
+    series_of: dict[tuple[object, ...], SampleSeries] = {}  # by model and scope
+    for label, entry in manifest.models.items():
+        of_model[label] = OpenSamples(design, entry.prompt_format, entry.fingerprint, {})
+        for series in of_model[label].series:
+            series_of[label, scope_of(series.scope())] = series
 
     def find(row: Mapping[str, Any]) -> tuple[str, SampleRequest] | None:
         try:
             label, sample = row["model"], row["sample"]
-            series = series_of[label][scope_of(row)]
+            series = series_of[label, scope_of(row)]
             key = of_model[label].keys_of(series)(sample)
         except (LookupError, TypeError):
             return None

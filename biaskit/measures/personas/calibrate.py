@@ -15,6 +15,7 @@ from biaskit.common.files import check_replaceable, write_or_refuse
 from biaskit.common.inputs import expanded
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
+from biaskit.measurement import words
 from biaskit.measures.personas.design import read
 from biaskit.measures.personas.texts.documents import REQUESTED, texts_of
 from biaskit.measures.personas.texts.names import names_among
@@ -57,12 +58,11 @@ class CalibrationResult(Printed):
 
     def document(self) -> Document:
         """Lay out C of each prior, and the sweep over alpha."""
-        rows = []
+        rows, says = [], words("personas")["calibration"]["priors"]
         for name, search in (("topic", self.found.c_topic), ("English", self.found.c_english)):
             above = " ".join(search.stopped_by) or search.reason or "none up to 1"
             rows.append((name, number(search.c, 4), above))
-        title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
-        constants = listed_table(title, ("prior", "C", "first criterion words marked above it"), rows)
+        constants = listed_table(says["title"], says["heads"], rows)
         return Document((constants, _sweep(self.found)), self.warnings, self.signature)
 
 
@@ -96,20 +96,22 @@ def calibrate(
     path = run_path(run)
     manifest = read_manifest(path)
     if manifest.measurement != "personas":
-        raise UsageError(f"{path} is a run of biaskit probe; calibration needs texts (biaskit personas).")
+        raise UsageError(
+            f"{path} is a run of biaskit {manifest.measurement}; calibration needs texts (biaskit personas)."
+        )
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read(manifest.resolved, settings)
     study, documents = design.study, texts_of(path, manifest, design)
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
-    words = documents.tokens.words
-    english = counts_in(english_counts(study.english_prior), words)
-    names = names_among(words, study.names, documents.evidence.get(chosen.model))
+    vocabulary = documents.tokens.words
+    english = counts_in(english_counts(study.english_prior), vocabulary)
+    names = names_among(vocabulary, study.names, documents.evidence.get(chosen.model))
     calibration = calibrate_texts(
         documents.counts_of(chosen.texts),
         chosen.genders,
         chosen.prompts,
-        words=words,
+        words=vocabulary,
         english=english,
         names=names,
         model=chosen.model,
@@ -128,13 +130,9 @@ def calibrate(
         about = {"signature": signature, "model": chosen.model, "occupation": chosen.occupation}
         notes += write_alone(path, "calibration", rows, about)
     if prior is not None:
-        content: dict[str, Any] = {
-            "name": study.name,
-            "measurement": "personas",
-            "summary": f"{_SUMMARY}{author}",
-        }
-        content |= {"alpha": prior.alpha, "c": prior.constant}
-        write_or_refuse(target, tomli_w.dumps(content).encode("utf-8"))
+        content = {"name": study.name, "measurement": "personas", "summary": f"{_SUMMARY}{author}"}
+        found = {"alpha": prior.alpha, "c": prior.constant}
+        write_or_refuse(target, tomli_w.dumps(content | found).encode("utf-8"))
     return CalibrationResult(path, calibration, target if prior else None, signature, tuple(notes))
 
 
@@ -183,16 +181,8 @@ def _sweep(calibration: Calibration) -> TitledTable:
         recommended = "recommended" if chosen is not None and chosen.alpha == step.alpha else ""
         of_step = (f"{step.alpha:.2f}", number(step.c, 4), *sizes, number(step.stability, 3))
         rows.append((*of_step, stability, shuffled, recommended))
-    return listed_table(
-        "Hybrid prior: marked words of women/men at each alpha, each with its own C",
-        ("alpha", "C", "words", "ungendered", "common", "stability", "95 %", "shuffled", ""),
-        rows,
-        n_text=0,
-        note="ungendered: without gendered words and names; common: words of the calibration list; stability:"
-        " chance-corrected agreement of the ungendered lists of two halves of the texts (1: the same words,"
-        " 0: chance), mean over pairs of genders; shuffled: the same with shuffled genders. calibration.csv"
-        " has every pair, the words gained and lost, and every C that was tried.",
-    )
+    says = words("personas")["calibration"]["sweep"]
+    return listed_table(says["title"], says["heads"], rows, n_text=0, note=says["note"])
 
 
 def _sizes(marked: MarkedList | None) -> tuple[object, object, object]:

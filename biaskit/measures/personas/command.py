@@ -31,51 +31,15 @@ class PersonasResult(RunResult):
 
     headline = "word_lists"
 
-    representation = table_property(
-        "representation",
-        "Read the shares of women and non-binary people where the prompt names no gender.\n"
-        ">>> written.representation[['n_texts', 'female_share']].values.tolist()[0]\n[40, 0.5]",
-    )
-    genders = table_property(
-        "genders",
-        "Read the gender requested for each text, and the gender inferred from it.\n"
-        ">>> written.genders[['requested_gender', 'gender']].values.tolist()[0]\n['female', 'female']",
-    )
-    marked_words = table_property(
-        "marked_words",
-        "Read the words that mark a gender (z above 1.96), by two methods.\n"
-        ">>> sorted(set(written.marked_words['word']))\n['gentle', 'he', 'she', 'strong']",
-    )
-    word_lists = table_property(
-        "word_lists",
-        "Read how many words mark a gender, and how many with shuffled genders (permutation baseline).\n"
-        ">>> written.word_lists[['gender', 'n_marked', 'n_target']].values.tolist()[0]\n['female', 1, 20]",
-    )
-    srb = table_property(
-        "srb",
-        "Read SRB, from -2 to 2; negative = closer to the words of texts requested about women.\n"
-        ">>> written.srb.set_index('gender')['srb'].round(1).to_dict()\n{'female': -1.0, 'male': 1.0}",
-    )
-    text_transfer = table_property(
-        "text_transfer",
-        "Read the held-out AUC of a classifier of women's and men's texts without gendered words.\n"
-        ">>> written.text_transfer['auc'].round(1).unique().tolist()\n[1.0]",
-    )
-    group_lists = table_property(
-        "group_lists",
-        "Read how many words mark each group of the column `group_col`.\n"
-        ">>> written.group_lists['n_marked'].tolist()[0]\n1",
-    )
-    group_words = table_property(
-        "group_words",
-        "Read the words that mark each group of the column `group_col`.\n"
-        ">>> sorted(set(written.group_words['word']))\n['old', 'young']",
-    )
-    clusters = table_property(
-        "clusters",
-        "Read clusters of marked words, and in how many occupations they mark a gender.\n"
-        ">>> written.clusters['reason'].unique().tolist()\n['2 words to cluster; at least 4 are needed']",
-    )
+    representation = table_property("representation")
+    genders = table_property("genders")
+    marked_words = table_property("marked_words")
+    word_lists = table_property("word_lists")
+    srb = table_property("srb")
+    text_transfer = table_property("text_transfer")
+    group_lists = table_property("group_lists")
+    group_words = table_property("group_words")
+    clusters = table_property("clusters")
 
     def document(self) -> Document:
         """Make what the command prints: tables, notes and the signature.

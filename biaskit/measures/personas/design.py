@@ -74,10 +74,10 @@ class PersonasDesign:
     def question(self) -> dict[str, Any]:
         """List what must agree to share one folder: what changes a key or a batch."""
         study = self.study
-        texts: dict[str, Any] = {
-            f"{p.name}, {p.prompt_format}": [p.open, p.requested, [list(pair) for pair in p.genders]]
-            for p in self.prompts
-        }
+        texts: dict[str, Any] = {}
+        for prompt in self.prompts:
+            genders = list(map(list, prompt.genders))
+            texts[f"{prompt.name}, {prompt.prompt_format}"] = [prompt.open, prompt.requested, genders]
         texts |= {f"template {t.id}": [t.question, t.opening] for t in self.templates}
         texts |= {f"debiasing prompt {i.id}": i.text for i in self.debiasing_prompts if i is not None}
         stated = {name: getattr(study, name) for name in ("task", "articles", "system_prompt", "thinking")}
@@ -101,32 +101,25 @@ def resolve(study: PersonasStudy) -> PersonasDesign:
     listed = load_items(study.occupations.source)
     names = [item.name for item in listed]
     items = select(study.occupations.select, names, range(1, len(listed) + 1), listed, "occupations")
-    read = [study.occupations.source, study.templates.source]
+    read, debiasing = [study.occupations.source, study.templates.source], study.debiasing_prompts
     prompts: tuple[PersonaPrompt, ...] = ()
     templates: tuple[Template, ...] = ()
     slot = ""
     if study.task == "persona":
         prompts = _choose_prompts(study)
-        if study.debiasing_prompts.select != "none":
+        if debiasing.select != "none":
             raise StudyError(f"{study.name}: debiasing_prompts need task = continuation.")
     else:
         loaded = load_templates(study.templates.source)
         slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
-        read += [study.debiasing_prompts.source] if study.debiasing_prompts.source is not None else []
+        if debiasing.source is not None:
+            read.append(debiasing.source)
     if not items or not (prompts or templates):
         raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left.")
     _check_files(study)
-    design = PersonasDesign(
-        study=study,
-        occupations=tuple(items),
-        prompts=prompts,
-        templates=templates,
-        slot=slot,
-        debiasing_prompts=choose_debiasing_prompts(
-            study.name, study.debiasing_prompts.source, parts_of(study.debiasing_prompts.select), _NO_SOURCE
-        ),
-        sources={source: source_digest(source) for source in read},
-    )
+    chosen = choose_debiasing_prompts(study.name, debiasing.source, parts_of(debiasing.select), _NO_SOURCE)
+    sources = {source: source_digest(source) for source in read}
+    design = PersonasDesign(study, tuple(items), prompts, templates, slot, chosen, sources)
     n_open, n_requested = design.n_series
     most = n_open * Filling.from_study(study).most + n_requested * study.per_gender
     if most > MOST_SAMPLES:
@@ -150,18 +143,15 @@ def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
     names = list(dict.fromkeys(prompt.name for prompt in listed))
     chosen = set(select(study.templates.select, names, range(1, len(names) + 1), names, "templates"))
     prompts = tuple(p for p in listed if p.name in chosen and p.wording in (None, study.wording))
-    if missing := [name for name in names if name in chosen and not any(p.name == name for p in prompts)]:
+    chosen -= {prompt.name for prompt in prompts}
+    if missing := [name for name in names if name in chosen]:
         raise StudyError(f"{study.templates.source} has no {study.wording} wording of {', '.join(missing)}.")
     return prompts
 
 
 def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
     """Choose task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
-    numbered = [
-        Template(number, t.bias_type, t.question, t.opening, t.target_words)
-        for number, t in enumerate(templates, start=1)
-        if t.opening
-    ]
+    numbered = [replace(t, id=number, frame=None) for number, t in enumerate(templates, start=1) if t.opening]
     ids = [template.id for template in numbered]
     return tuple(select(study.templates.select, [], ids, numbered, "templates"))
 
@@ -196,7 +186,7 @@ def signed_groups(column: str | None) -> dict[str, str]:
 
 
 def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Unite two designs of one study; how many texts are drawn must agree."""
+    """Unite two designs of one study; how many texts are sampled must agree."""
     for name in ("per_gender", "batch", "max_samples"):
         if (one := first["study"][name]) != (other := second["study"][name]):
             raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")

@@ -40,7 +40,7 @@ def examples(rows: Iterable[Row], run: StoredRun) -> Shown:
 def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
     """Choose examples and sentences of a run from its stored rows and its tables.
 
-    `rows`: of personas.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
+    `rows`: of personas.jsonl; `tables`: genders and marked_words; `choices`: how the texts were
     analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
     """
     listed = tables.get("genders", ())
@@ -72,12 +72,12 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     for key, row in associations.items():
         if (outcome := outcomes.get(key, PERSON)) != PERSON:
             rare.setdefault((row["model"], outcome), []).append(key)
-    shown = chosen | dict.fromkeys(key for keys in rare.values() for key in keys[:PER_OUTCOME])
-    examples = [
-        _example(stored[key][0], associations[key], honorifics, outcomes[key])
-        for key in shown
-        if key in stored
-    ]
+    for keys in rare.values():
+        chosen |= dict.fromkeys(keys[:PER_OUTCOME])
+    examples = []
+    for key in chosen:
+        if key in stored:
+            examples.append(_example(stored[key][0], associations[key], honorifics, outcomes[key]))
     return Shown(examples, *contexts.shown())
 
 
@@ -97,19 +97,13 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
     for place in counted_places(text, honorifics=honorifics):
         if place.end <= len(shown):
             spans.append(Span(place.start, place.end, place.counts_as))
+    of_row: dict[str, Any] = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
+    for name in ("requested_gender", "gender", "rule_id"):
+        of_row[name] = row[name] or None
     number = row.get("debiasing_id")
-    debiasing = number if isinstance(number, int) else None
-    named = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
-    read: dict[str, Any] = {name: row[name] or None for name in ("requested_gender", "gender", "rule_id")}
-    return ExampleText(
-        **named,
-        **read,
-        text=shown,
-        spans=tuple(spans),
-        cut=len(shown) < len(text),
-        debiasing_id=debiasing,
-        outcome=outcome,
-    )
+    of_row["debiasing_id"] = number if isinstance(number, int) else None
+    cut = len(shown) < len(text)
+    return ExampleText(**of_row, text=shown, spans=tuple(spans), cut=cut, outcome=outcome)
 
 
 class _Contexts:
@@ -119,16 +113,15 @@ class _Contexts:
         self._tokenise = tokeniser(tokenizer)
         lists = grouped(where(marked, method="calibrated"), "model", "occupation", "origin", "gender")
         self._wanted: dict[ListKey, dict[str, float]] = {}  # list → word → z
+        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {}  # list → word → key and sentence
         for (model, occupation, origin, gender), rows in lists.items():
             plain, of_gender = dict[str, float](), dict[str, float]()
             for row in sorted(rows, key=lambda row: row["rank"]):
                 words = of_gender if row.get("is_gender_word") or row.get("is_name") else plain
                 words.setdefault(row["word"], row["z"])
             first = [*list(plain.items())[:WORDS_IN_CONTEXT], *list(of_gender.items())[:GENDER_WORDS]]
-            self._wanted[model, occupation, origin, gender] = dict(first)
-        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {}
-        for of_list, wanted in self._wanted.items():
-            self._found[of_list] = {word: [] for word in wanted}
+            of_list = model, occupation, origin, gender
+            self._wanted[of_list], self._found[of_list] = dict(first), {word: [] for word, _ in first}
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""

@@ -15,7 +15,7 @@ from biaskit.measures.personas.labels.correction import Labels, sheet_of
 from biaskit.measures.personas.labels.drawing import FOLDER, Drawn, draw, who_counts
 from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short_id, write_sheet
 from biaskit.measures.personas.recordings import RECORDED, recorded_run
-from biaskit.measures.personas.texts.documents import TextDocument, texts_of
+from biaskit.measures.personas.texts.documents import KEY, TextDocument, texts_of
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
@@ -53,7 +53,7 @@ def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bo
     if not every and drawn is None:  # where it is there, the last call was killed before the sheet
         drawn = draw(texts, n, seed)
         drawn.store(path)
-    _write(path, sheet, drawn.probability if drawn else [text.key for text in texts])
+    _write(path, sheet, drawn.probability if drawn else map(KEY, texts))
     return sheet
 
 
@@ -73,12 +73,11 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
     if len({Path(sheet).resolve() for sheet in every}) < len(every):
         raise UsageError("One sheet is named twice in --labels and --gold: each reader fills a copy.")
     key_of, texts = _who_counts(run)
-    drawn, of_all = Drawn.stored_in(run).probability, [text.key for text in texts]
+    drawn, of_all = Drawn.stored_in(run).probability, list(map(KEY, texts))
     readers, judge = [_keyed(sheet, key_of, run) for sheet in every], None
     if gold is not None:
         judge = readers.pop(0)
-        missing = [key for key in of_all if key not in judge]
-        if missing:
+        if missing := [key for key in of_all if key not in judge]:
             raise UsageError(
                 f"{named[0]} lacks {count(len(missing), 'text')}, first {short_id(missing[0])}: label every"
                 " row of the sheet from biaskit label RUN --all."
@@ -101,20 +100,22 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
     """Map the ids of a run's texts to keys, and list the texts that a share is about."""
     manifest = read_manifest(run)
     if manifest.measurement != "personas":
-        raise UsageError(f"{run} is a run of biaskit probe: labels are for texts (biaskit personas).")
+        raise UsageError(
+            f"{run} is a run of biaskit {manifest.measurement}: labels are for texts (biaskit personas)."
+        )
     check_folder(run / FOLDER)
     # A bad line stops the analysis, where a user decides about it, and no sheet.
     design = read(manifest.resolved, {"skip_bad_lines": True})
     if design.templates:
         raise UsageError(f"{run} has debiasing prompts: labels are for runs without.")
     documents = texts_of(run, manifest, design)
-    return {short_id(t.key): t.key for t in documents.texts}, who_counts(documents, design.study)
+    keys = list(map(KEY, documents.texts))
+    return dict(zip(map(short_id, keys), keys, strict=True)), who_counts(documents, design.study)
 
 
 def _keyed(sheet: str | Path, key_of: Mapping[str, str], run: Path) -> dict[str, str]:
     labels = read_sheet(sheet)
-    strangers = [name for name in labels if name not in key_of]
-    if strangers:
+    if strangers := [name for name in labels if name not in key_of]:
         raise UsageError(
             f"{sheet} is a sheet of another run, or its ids were changed: {run} has no text"
             f" {shown(strangers[0])} ({len(strangers)} of {count(len(labels), 'label')} are of none)."

@@ -119,14 +119,7 @@ def analyze_texts(
     elif study.unmarked:
         raise UsageError("Unmarked groups are values of a column: name it with --group-col.")
     # GAS(P)'s occupations, for their workforce shares where a user's occupations have the same names.
-    nothing_asked: Any = {
-        "prompts": (),
-        "templates": (),
-        "slot": "",
-        "debiasing_prompts": (None,),
-        "sources": {},
-    }
-    design = replace(resolve(study), **nothing_asked)
+    design = replace(resolve(study), prompts=(), templates=(), slot="", debiasing_prompts=(None,), sources={})
     if encoding != "utf-8":  # read otherwise, the same bytes are other texts
         columns["encoding"] = encoding
     if separator is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from biaskit.common.wording import percent, percent_range, share_with_interval
 from biaskit.exchange.card import CardTable
 from biaskit.exchange.results import Named
+from biaskit.measurement import words
 from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
 
@@ -29,10 +30,5 @@ def card(part: Part) -> CardTable:
         bounds = "–" if low is None or high is None else f"{percent_range(low, high)} %"
         none = f"{percent(row['n_not_inferred'] / row['n_texts'])} %" if row["n_texts"] else "–"
         rows.append([row["model"], row["occupation"], share, bounds, f"{row['n_texts']:,}", none])
-    return CardTable(
-        "Who it writes about",
-        "Share of women in the texts that name a gender, with 95 % intervals; bounds: if all texts\n"
-        "without a gender were about men, or about women.",
-        ("Model", "Occupation", "women", "Bounds", "Texts", "No gender"),
-        rows,
-    )
+    says = words("personas")["card"]
+    return CardTable(says["title"], says["about"], tuple(says["heads"]), rows)

@@ -37,11 +37,8 @@ def _source_of(*kinds: str) -> AfterValidator:
     """Check that a text is one of the kinds; a kind that ends in a colon takes a path."""
 
     def check(text: str) -> str:
-        named = any(
-            text.startswith(kind) and len(text) > len(kind) if kind.endswith(":") else text == kind
-            for kind in kinds
-        )
-        if not named:
+        kind, colon, path = text.partition(":")
+        if kind + colon not in kinds or bool(colon) != bool(path):
             shown = ", ".join(f"{kind}PATH" if kind.endswith(":") else kind for kind in kinds if kind)
             raise ValueError(f"write {shown}" + (" or nothing" if "" in kinds else ""))
         return text
@@ -186,19 +183,10 @@ class PersonasStudy(Study):
 
 
 _ASKED = {
-    *(
-        "name",
-        "measurement",
-        "models",
-        "task",
-        "occupations",
-        "templates",
-        "wording",
-        "articles",
-        "requested",
-    ),
-    *("debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens", "temperature"),
-    *("top_p", "prompt_format", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
+    *("name", "measurement", "models", "task", "occupations", "templates", "wording", "articles"),
+    *("requested", "debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens"),
+    *("temperature", "top_p", "prompt_format", "system_prompt", "template_date", "thinking"),
+    *("thought_tokens", "seed"),
 }
 """Keys that change the rows; the seed changes samples, so it stays the run's."""
 PersonasStudy.analysis_keys = frozenset(PersonasStudy.model_fields) - _ASKED

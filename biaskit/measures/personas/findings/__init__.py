@@ -41,8 +41,7 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     for part in own:
         n = len(distinct(part.tables.get("representation", ()), "occupation"))
         if 0 < n < FEW_ITEMS:
-            only = f"{short(part.study)}: {count(n, 'occupation')} only"
-            yield f"{only}, so tests over occupations detect only large effects."
+            yield said["few_occupations"].format(short(part.study), count(n, "occupation"))
     yield from used_formats(own, "texts")
     imported = {model.where == "texts" for part in own for model in part.models}
     if True in imported:
@@ -55,16 +54,12 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     if vectors:
         yield said["raw_srb"]
     if len(vectors) > 1:
-        yield f"The scores come from {len(vectors)} vector models, whose SRB values are not compared."
+        yield said["vector_models"].format(len(vectors))
 
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     """Name the command that adds SRB, where there is none."""
+    said = words_of("personas")["limits"]
     for part in parts_of(parts, "personas"):
-        if defined(part.tables.get("srb", ()), "srb") and not is_control(part):
-            continue
-        if are_imported(part):
-            halves = "`biaskit analyze --texts FILE --gender-col COLUMN --hold-out 0.5`"
-            yield f"No SRB: only one kind of text; {halves} splits it in two."
-        else:
-            yield "No SRB: `biaskit personas MODEL --per-gender 20` adds it."
+        if not defined(part.tables.get("srb", ()), "srb") or is_control(part):
+            yield said["no_srb_imported" if are_imported(part) else "no_srb"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from biaskit.common.wording import people
+from biaskit.measurement import words
 from biaskit.measures.personas.findings.texts import texts_measured, women_against_men
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
@@ -46,16 +48,11 @@ def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) 
     left_out = ["left out of word lists and SRB"] if outcome != DECLINES else []
     using = texts_measured(part, model, (), *each, *left_out)
     if outcome_of(test) in DIRECTED:
-        yield claim(
-            *(_TEMPLATES["refused"], test, "representation", using),
-            model=model,
-            about="else-texts",
-            pieces={"verb": verb},
-        )
+        say = partial(claim, model=model, about="else-texts", pieces={"verb": verb})
+        yield say(_TEMPLATES["refused"], test, "representation", using)
         return
     n_asked = sum(of for _, of in counts.values())
     shown = ", ".join(f"{people(gender)} {some:,}" for gender, (some, _) in counts.items())
-    template = f"{{model}} {{verb}} {n:,} of {n_asked:,} texts that name a gender"
-    templates = (template + " ({each}).", template + ".")
-    text = filled(*templates, model=Foreign(model), verb=verb, each=shown)
+    pieces = {"verb": verb, "n": f"{n:,}", "n_asked": f"{n_asked:,}", "each": shown}
+    text = filled(*words("personas")["else"]["declined"], model=Foreign(model), **pieces)
     yield sentence_of(text, "representation", "else", measured=using, about="else-texts")

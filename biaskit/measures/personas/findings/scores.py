@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from biaskit.common.wording import count, listed, short
+from biaskit.measurement import words
 from biaskit.measures.personas.findings.texts import (
     are_imported,
     models_of,
@@ -26,11 +28,8 @@ from biaskit.tables.query import Row, defined, named, undefined, where
 CARRIED = "auc_transfer"
 BEYOND = 0.05
 _TEMPLATES = templates_of("personas")
-_LEARNT = {
-    CARRIED: "trained on texts with the gender in the prompt, tested on the others",
-    "auc_inferred": "trained and tested on texts without a gender in the prompt",
-    "auc_requested": "trained and tested on texts with the gender in the prompt",
-}
+_SAYS: Mapping[str, Any] = words("personas")["how"]
+_NOTES: Mapping[str, str] = _SAYS["notes"]
 
 
 def scores(content: Content) -> Iterator[Sentence]:
@@ -40,11 +39,7 @@ def scores(content: Content) -> Iterator[Sentence]:
             if is_control(part):
                 scored = vectors_of(part.tables["srb"])
                 using = texts_measured(part, model, (), *scored, "hold-out")
-                text = filled(
-                    "Positive control, not a result: a part of {whose} with a requested gender is scored as "
-                    "if it had none.",
-                    whose=whose(part, model),
-                )
+                text = filled(*_SAYS["control"], whose=whose(part, model))
                 yield sentence_of(text, "srb", "how", measured=using, strength=DETAIL)
                 continue
             yield from _areas(part, model)
@@ -99,12 +94,12 @@ def _areas(part: Part, model: str) -> Iterator[Sentence]:
             measured[quantity] = tested
     tried = [quantity for quantity, row in measured.items() if row.p_value is not None]
     used = next(iter(tried or measured), CARRIED)
-    notes = [f"{_LEARNT[used]}, without gendered words and names"]
+    notes = [f"{_NOTES[used]}, without gendered words and names"]
     for quantity, other in measured.items():
         if quantity != used:
             verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(other), "")
             shown = _pairs(other)
-            notes.append(f"{_LEARNT[quantity]}: {shown['pairs']} of 100 pairs{shown['span']}{verdict}")
+            notes.append(f"{_NOTES[quantity]}: {shown['pairs']} of 100 pairs{shown['span']}{verdict}")
     if used != CARRIED and are_imported(part):
         notes += noted(undefined(means, "auc")[:1])
     missing = [] if defined(means, "auc") else means
@@ -136,7 +131,7 @@ def _srb(part: Part, model: str) -> Iterator[Sentence]:
     tested = defined(known, "srb_content_p_value")
     if tested:
         beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)
-        notes.append(f"{beyond} of {count(len(tested), 'score')} outside the permutation baseline (p ≤ 0.05)")
+        notes.append(_NOTES["beyond"].format(beyond, count(len(tested), "score")))
     missing: Sequence[Row] = undefined(rows, "srb")
     if known:
         missing = [test] if test is not None and test.estimate is None else []

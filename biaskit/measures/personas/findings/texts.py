@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
 from biaskit.common.wording import count, percent, share_with_interval, short
+from biaskit.measurement import words
 from biaskit.records import GENDERS, NONBINARY_REFERENCE
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
@@ -33,8 +35,7 @@ MANY_CUT = 1 / 5
 MANY_WITHOUT = 1 / 3
 """A larger part of texts without a gender is said on the page."""
 _TEMPLATES = templates_of("personas")
-_CUT = "{such} % of {whose} were cut at the token limit."
-_WITHOUT = "{such} % of {whose} name no gender and are left out of the shares."
+_SAYS: Mapping[str, Any] = words("personas")["write"]
 
 
 def write(content: Content) -> Iterator[Sentence]:
@@ -44,18 +45,20 @@ def write(content: Content) -> Iterator[Sentence]:
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
             yield _shares(part, model, rows, workforce=content.reference in ("workforce", "both"))
-            for template, column, rows_of, most in (
-                (_WITHOUT, "n_not_inferred", _readable(rows), MANY_WITHOUT),
-                (_CUT, "n_cut", rows, MANY_CUT),
+            for said, column, rows_of, most in (
+                ("without", "n_not_inferred", _readable(rows), MANY_WITHOUT),
+                ("cut", "n_cut", rows, MANY_CUT),
             ):
-                n = total(rows_of, "n_texts")
-                n_such = total(rows_of, column)
-                if n and n_such > most * n:
-                    text = filled(template, such=percent(n_such / n), whose=whose(part, model, n))
-                    using = texts_measured(part, model, rows)
-                    yield sentence_of(text, "representation", "write", measured=using)
+                n, n_such = total(rows_of, "n_texts"), total(rows_of, column)
+                if n_such > most * n:
+                    text = filled(*_SAYS[said], such=percent(n_such / n), whose=whose(part, model, n))
+                    yield _shown(text, texts_measured(part, model, rows))
             yield from _nonbinary(part, model, rows)
             yield from _rules(part, model)
+
+
+def _shown(text: str, using: str, **how: Any) -> Sentence:
+    return sentence_of(text, "representation", "write", measured=using, **how)
 
 
 # --- parts of texts --------------------------------------------------------------------------------------
@@ -135,41 +138,22 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         off = against_workforce(part, model, "distance")
         notes = [*apart(off), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
-        return claim(
-            _TEMPLATES["against_workforce"],
-            test,
-            "representation",
-            using,
-            model=model,
-            pieces={"whose": text_of},
-        )
+        templates, pieces = _TEMPLATES["against_workforce"], {"whose": text_of}
+        return claim(templates, test, "representation", using, model=model, pieces=pieces)
     shares, notes = defined(rows, "female_share"), [*filter(None, [by_labels(rows)]), *_left_out(rows)]
     using = texts_measured(part, model, rows, *notes)
     if not shares:
-        text = filled(
-            "{whose}: who they are about is not measured ({why}).",
-            "{whose}: who they are about is not measured.",
-            whose=text_of,
-            why=why(rows[0]) if rows else "no texts without a gender in the prompt",
-        )
-        return sentence_of(text, "representation", "write", "not-measured", using)
+        reason = why(rows[0]) if rows else "no texts without a gender in the prompt"
+        text = filled(*_SAYS["not_measured"], whose=text_of, why=reason)
+        return _shown(text, using, verdict="not-measured")
     share_of_women = itemgetter("female_share")
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
-        template = "Of {whose} that name a gender, {share} are about women."
-        text = filled(template, whose=text_of, share=share)
-        return sentence_of(text, "representation", "write", measured=using, number=share)
-    text = filled(
-        "Of {whose} that name a gender, {low} % ({least}) to {high} % ({most}) are about women.",
-        "Of {whose} that name a gender, {low} to {high} % are about women.",
-        whose=text_of,
-        low=percent(low["female_share"]),
-        high=percent(high["female_share"]),
-        least=Foreign(low["occupation"]),
-        most=Foreign(high["occupation"]),
-    )
-    return sentence_of(text, "representation", "write", measured=using)
+        return _shown(filled(*_SAYS["share"], whose=text_of, share=share), using, number=share)
+    shown: dict[str, Piece] = {"least": Foreign(low["occupation"]), "most": Foreign(high["occupation"])}
+    shown |= {"low": percent(low["female_share"]), "high": percent(high["female_share"])}
+    return _shown(filled(*_SAYS["range"], whose=text_of, **shown), using)
 
 
 def _tipping(test: Contrast) -> list[str]:
@@ -179,8 +163,8 @@ def _tipping(test: Contrast) -> list[str]:
         return []
     part = -low / (high - low)
     if not 0 <= part <= 1:
-        return ["the sign does not depend on the texts without a gender"]
-    return [f"no difference if {percent(part)} % of the texts without a gender were about women"]
+        return [_SAYS["notes"]["sign_is_sure"]]
+    return [_SAYS["notes"]["tipping"].format(percent(part))]
 
 
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
@@ -191,14 +175,10 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
     interval = wilson(n, n_gendered)
     if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
-    text = filled(
-        "{n} of {whose} that name a gender {are} about a non-binary person.",
-        n=f"{n:,}" if n else "None",
-        whose=whose(part, model, n_gendered),
-        are="is" if n < 2 else "are",
-    )
-    using = texts_measured(part, model, shares, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
-    yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
+    pieces = {"n": f"{n:,}" if n else "None", "are": "is" if n < 2 else "are"}
+    text = filled(*_SAYS["nonbinary"], whose=whose(part, model, n_gendered), **pieces)
+    population = _SAYS["notes"]["population"].format(percent(NONBINARY_REFERENCE))
+    yield _shown(text, texts_measured(part, model, shares, population), strength=DETAIL)
 
 
 def _rules(part: Part, model: str) -> Iterator[Sentence]:
@@ -208,14 +188,9 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
     if not rows:
         return
     n, n_correct = total(rows, "n_texts"), total(rows, "n_correct")
-    text = filled(
-        "Of {whose} with a requested gender, the word rules find that gender in {share} %.",
-        whose=whose(part, model, n),
-        share=percent(n_correct / n),
-    )
+    text = filled(*_SAYS["rules"], whose=whose(part, model, n), share=percent(n_correct / n))
     each = [f"{row['requested_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
-    using = texts_measured(part, model, (), *each)
-    yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
+    yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
 
 
 # --- mirrors, flattens or exaggerates (methods/representation#workforce-words) ------------------------------
@@ -236,12 +211,9 @@ def workforce(content: Content) -> Iterator[Sentence]:
         if slope.part.measurement == "personas" and slope.word != "unclear":
             notes = [*noted((slope.row, slope.level, slope.distance)), *apart(slope.distance)]
             using = measured_by(short(slope.model), notes=[*notes, *_not_of_two(slope.part, slope.model)])
+            pieces = {"opening": "in its texts"}
             yield claim_of(
-                *(slope, "write"),
-                topic="representation",
-                measured=using,
-                about="write",
-                pieces={"opening": "in its texts"},
+                slope, "write", topic="representation", measured=using, about="write", pieces=pieces
             )
 
 
@@ -251,5 +223,4 @@ def _not_of_two(part: Part, model: str) -> list[str]:
     n_of = {gender: total(rows, f"n_{gender}") for gender in GENDERS}
     if not n_of["nonbinary"]:
         return []
-    neither = percent(n_of["nonbinary"] / sum(n_of.values()))
-    return [f"women among women and men; {neither} % of texts with a gender are about neither"]
+    return [_SAYS["notes"]["not_of_two"].format(percent(n_of["nonbinary"] / sum(n_of.values())))]

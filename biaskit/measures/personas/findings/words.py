@@ -6,9 +6,11 @@ Gender words and names are left out: they mark a gender whatever the texts descr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from biaskit.common.wording import count, first_words, people, short
+from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.texts import texts_measured, whose
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
@@ -18,6 +20,7 @@ from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.tables.query import Row, defined, distinct, total, undefined, where
 
+_SAYS: Mapping[str, Any] = words_of_kind("personas")["how"]
 N_WORDS = 3
 MOST_GROUPS = 3
 SURE = 0.05
@@ -83,16 +86,9 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
 def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: str) -> Sentence:
     """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
-    templates = ["Without gendered words, no clear sign of words that mark {what} in {whose}."]
-    if not measured:
-        missing = "Words that mark {what} in {whose} are not measured"
-        templates = [missing + " ({why}).", missing + "."]
-    text = filled(
-        *templates,
-        what=Foreign(what),
-        whose=whose(part, model),
-        why=Foreign(next(iter(noted(lists)), "no reason given"), longest=80),
-    )
+    why = Foreign(next(iter(noted(lists)), "no reason given"), longest=80)
+    templates = _SAYS["unmarked" if measured else "lists_not_measured"]
+    text = filled(*templates, what=Foreign(what), whose=whose(part, model), why=why)
     verdict: Verdict = "shown" if measured else "not-measured"
     using = _measured(part, model, lists)
     return sentence_of(text, topic, "how", verdict, using, about=f"how-{topic}")
@@ -105,12 +101,10 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str,
     chance = ""
     if by_chance is not None and by_chance < n:
         chance = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
-    first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
-    clause = "{n} ungendered words mark {who} in {whose}{chance}"
-    words_in_text = [f"{{word{i}}}" for i in range(len(first))]
-    templates = [f"{clause}: {', '.join(words_in_text[:k])}." for k in range(len(first), 0, -1)]
-    words_shown = {f"word{i}": word for i, word in enumerate(first)}
-    text = filled(*templates, f"{clause}.", n=f"{n:,}", chance=chance, **words_shown, **pieces)
+    for i, word in enumerate(marked[:N_WORDS]):
+        pieces[f"word{i}"] = Foreign(word, "“", "”")
+    templates = _SAYS["marked"][-1 - len(marked[:N_WORDS]) :]  # those for so many words, or fewer
+    text = filled(*templates, n=f"{n:,}", chance=chance, **pieces)
     return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from biaskit.common.plain import group_by
 from biaskit.common.wording import count, joined
+from biaskit.measurement import words
 from biaskit.measures.personas.labels.drawing import CELL, FOLDER, Drawn, Stored, who_counts
 from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
 from biaskit.measures.personas.study import PersonasStudy
@@ -68,38 +69,45 @@ def corrected(
     by_rules = {t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts}
     said = labels.judge or by_rules
     label_of, waiting = labels.settled()
-    columns = {}
+    place_of = {name: place for place, name in enumerate(_CLASSES)}
+
+    def look_up(texts: Sequence[TextDocument]) -> _Classes:
+        n = len(texts)
+        found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n))
+        for i, text in enumerate(texts):
+            found.by_person[i] = place_of.get(label_of.get(text.key, ""), _NOTHING)
+            found.by_rules[i] = place_of.get(said.get(text.key, ""), _NOTHING)
+            found.probability[i] = drawn.probability.get(text.key, 0.0)
+        return found
+
+    columns, n_then = {}, {(model, occupation): n for model, occupation, n in drawn.n_texts}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
-        columns[cell] = _corrected(texts, _Classes.of(texts, label_of, drawn, said), drawn.size_of(cell))
-    found: list[Row] = []
+        columns[cell] = _corrected(texts, look_up(texts), n_then.get(cell))
+    with_labels: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
         added = {name: own.get(name) for name in _COLUMNS}
-        found.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
-    notes = [*labels.notes, *_notes(label_of, drawn, waiting)]
+        with_labels.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
     validated: list[Row] = []
     classes = _CLASSES if UNCLEAR in said.values() else _CLASSES[:-1]  # only a model says so
     for model, texts in group_by(documents.texts, attrgetter("model")).items():
-        validated += _validation(model, classes, _Classes.of(texts, label_of, drawn, said))
-    return found, validated, notes
+        validated += _validation(model, classes, look_up(texts))
+    return with_labels, validated, [*labels.notes, *_notes(label_of, drawn, waiting)]
 
 
 def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) -> Iterator[str]:
     """Say how many texts of the sheet have no label or two, and how many labels correct nothing."""
-    is_labelled = [key in label_of for key in drawn.probability]
+    says, is_labelled = words("personas")["labels"], [key in label_of for key in drawn.probability]
     if not all(is_labelled):
-        yield f"{sum(is_labelled):,} of {count(len(is_labelled), 'text')} of the sheet are labelled"
+        yield says["labelled"].format(sum(is_labelled), count(len(is_labelled), "text"))
     while is_labelled and not is_labelled[-1]:
         is_labelled.pop()
     if skipped := is_labelled.count(False):
-        yield f"{count(skipped, 'text')} of the sheet skipped: if they were hard ones, shares are biased"
+        yield says["skipped"].format(count(skipped, "text"))
     if apart := len(label_of.keys() - drawn.probability.keys()):
-        yield f"{count(apart, 'label')} of texts that were not drawn: counted, but correct nothing"
+        yield says["not_drawn"].format(count(apart, "label"))
     if waiting:
-        yield (
-            f"readers differ on {count(len(waiting), 'text')}, where one of the labels counts, by lot: let a"
-            f" third fill {FOLDER}/{sheet_of(waiting)} of the run, and name it last in --labels"
-        )
+        yield says["waiting"].format(count(len(waiting), "text"), f"{FOLDER}/{sheet_of(waiting)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +117,6 @@ class _Classes:
     by_person: IntArray
     by_rules: IntArray
     probability: FloatArray  # [n], with which each was drawn; 0 of those that were not
-
-    @classmethod
-    def of(
-        cls,
-        texts: Sequence[TextDocument],
-        label_of: Mapping[str, str],
-        drawn: Drawn,
-        said: Mapping[str, str],
-    ) -> _Classes:
-        """Look texts up."""
-        class_of = {name: place for place, name in enumerate(_CLASSES)}
-        by_person, by_rules = np.full(len(texts), _NOTHING), np.full(len(texts), _NOTHING)
-        probability = np.zeros(len(texts))
-        for i, text in enumerate(texts):
-            by_person[i] = class_of.get(label_of.get(text.key, ""), _NOTHING)
-            by_rules[i] = class_of.get(said.get(text.key, ""), _NOTHING)
-            probability[i] = drawn.probability.get(text.key, 0.0)
-        return cls(by_person, by_rules, probability)
 
 
 def _corrected(texts: Sequence[TextDocument], found: _Classes, n_then: int | None) -> Row:

@@ -62,13 +62,6 @@ class Drawn(Stored):
     probability: dict[str, float] = {}  # key of a text → with which it was drawn
     n_texts: tuple[tuple[str, str, int], ...] = ()  # model, occupation, texts that could be drawn
 
-    def size_of(self, cell: tuple[str, str]) -> int | None:
-        """Find how many texts of a model and occupation could be drawn."""
-        for model, occupation, n in self.n_texts:
-            if (model, occupation) == cell:
-                return n
-        return None
-
 
 def who_counts(documents: TextDocuments, study: PersonasStudy) -> list[TextDocument]:
     """List the texts of a share in representation.csv: no gender in the prompt, not refused or empty."""

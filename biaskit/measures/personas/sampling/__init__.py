@@ -1,1 +1,1 @@
-"""Which texts are drawn: the resolved design, batches of samples (Algorithm 5), and the texts on disk."""
+"""Which texts are sampled: series of one prompt each, in batches (Algorithm 5), and their rows."""

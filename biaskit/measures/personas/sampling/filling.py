@@ -20,7 +20,7 @@ Counts = tuple[int, int]  # women and men
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """How many texts are wanted, and how many may be drawn for them."""
+    """How many texts are wanted, and how many may be sampled for them."""
 
     n: int  # texts of women and of men
     batch: int
@@ -43,9 +43,8 @@ class Filling:
         """Decide whether a series goes on after so many complete batches.
 
         first, counted: women and men of the first batch, and of all of them; a sample that was given up
-            counts
-        as neither. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one gender is
-        full.
+        counts as neither. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one
+        gender is full.
         """
         if min(counted) >= self.n:
             return "full"
@@ -66,8 +65,8 @@ class Tally:
 
     def add(self, genders: Iterable[str | None]) -> BatchVerdict:
         """Count the next complete batch, and say whether the series goes on after it."""
-        drawn = [*genders]
-        self._found = self._found[0] + drawn.count("female"), self._found[1] + drawn.count("male")
+        sampled = [*genders]
+        self._found = self._found[0] + sampled.count("female"), self._found[1] + sampled.count("male")
         if not self.verdicts:
             self._first = self._found
         self.verdicts.append(self._filling.verdict_of(self._first, self._found, len(self.verdicts) + 1))

@@ -61,10 +61,11 @@ class OpenSamples:
 
     def batch(self, number: int, still_open: Sequence[SampleSeries]) -> list[SampleRequest]:
         """A batch's samples; the first one also holds every sample whose prompt names a gender."""
-        requests = [request for series in still_open for request in self._batch_of(series, number)]
-        if number == 0:
-            n = range(self.filling.n)
-            requests += [request for series in self.requested for request in self._requests_of(series, n)]
+        requests: list[SampleRequest] = []
+        for series in still_open:
+            requests += self._batch_of(series, number)
+        for series in self.requested if number == 0 else ():
+            requests += self._requests_of(series, range(self.filling.n))
         return requests
 
     def is_open(self, series: SampleSeries, batches_done: int) -> bool:
@@ -85,9 +86,10 @@ class OpenSamples:
         """The series of a sample; None for another model's."""
         if key in self.of_key:
             return self.of_key[key][0]
-        return next(
-            (s for s in self.series if any(request.key == key for request in self.stored_of(s))), None
-        )
+        for series in self.series:
+            if any(request.key == key for request in self.stored_of(series)):
+                return series
+        return None
 
     def stored_of(self, series: SampleSeries) -> Iterator[SampleRequest]:
         """The samples of a series that have a text, up to the first that has none."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.errors import ModelError
+from biaskit.measurement import words
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.power import plan_sentence
 from biaskit.measures.personas.sampling.open_samples import OpenSamples
@@ -25,7 +26,7 @@ from biaskit.runs.store import StoredRows
 def sample_texts(
     design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
 ) -> Outcome:
-    """Draw and store every text that has no row yet; `resolved`: the design's description, if at hand."""
+    """Sample and store every text that has no row yet; `resolved`: the design's description, if at hand."""
     study = design.study
     generators = session.begin(
         "personas",
@@ -73,11 +74,8 @@ def _formats(
         except ModelError as error:
             session.leave_out(label, error)
     if len(set(formats.values())) > 1:
-        listed = ", ".join(f"{label} {prompt_format}" for label, prompt_format in formats.items())
-        session.outcome.notes.append(
-            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
-            " sets one for all, in another run."
-        )
+        listed = ", ".join(map(" ".join, formats.items()))
+        session.outcome.notes.append(words("personas")["notes"]["formats_differ"].format(listed))
     return formats
 
 
@@ -121,29 +119,33 @@ class SampleWork(Work[str | None]):
         if missing:
             plan = self.model.plan_samples(pending.requests)
             seconds = self.model.estimate_seconds(plan.new_tokens_max)
-        growth = (missing + later) / missing if missing else 1.0
         samples, filling = self.samples, self.samples.filling
         n_there = sum(key in samples.stored for key in samples.of_key)
         n_most = len(samples.open_series) * filling.most + len(samples.requested) * filling.n
+        texts: dict[str, Any] = {
+            "n_units": n_there + missing,
+            "n_units_most": min(n_most, n_there + missing + later),
+            "n_stored": n_there - len(pending.taken),
+            "n_taken": len(pending.taken),
+        }
+        growth = (missing + later) / missing if missing else 1.0
+        takes: dict[str, Any] = {"new_tokens": plan.new_tokens_max, "seconds": seconds, "cost": plan.cost_max}
+        for name in ("seconds", "cost"):
+            takes[f"{name}_most"] = None if takes[name] is None else takes[name] * growth
+        if self.model.identity.where == "api":
+            takes["calls"] = plan.calls
+        if session.shard.whole:
+            takes["shows"] = plan_sentence(self.design, len(session.models))
         return ModelPlan(
             run=session.run,
             label=self.label,
             prompt_format=self.prompt_format,
-            n_units=n_there + missing,
-            n_stored=n_there - len(pending.taken),
-            n_taken=len(pending.taken),
             taken_from=pending.sources,
             n_batches=0,
             prompt_tokens=plan.prompt_tokens,
-            seconds=seconds,
             unit="texts",
-            n_units_most=min(n_most, n_there + missing + later),
-            new_tokens=plan.new_tokens_max,
-            seconds_most=None if seconds is None else seconds * growth,
-            calls=plan.calls if self.model.identity.where == "api" else None,
-            cost=plan.cost_max,
-            cost_most=None if plan.cost_max is None else plan.cost_max * growth,
-            shows=plan_sentence(self.design, len(session.models)) if session.shard.whole else "",
+            **texts,
+            **takes,
         )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Sample | Failed]]:
@@ -165,7 +167,7 @@ class SampleWork(Work[str | None]):
             still_open = [series for series in still_open if self.samples.is_open(series, self._batch_number)]
 
     def _answers_to(self, requests: Sequence[SampleRequest]) -> Iterator[Sequence[Sample | Failed]]:
-        """Draw what a batch lacks."""
+        """Sample what a batch lacks."""
         missing = [request for request in requests if self.samples.is_missing(request)]
         # Where neighbours share a forward, a resumed run has the batches of an unbroken one.
         plan = self.model.plan_samples(requests if self.model.whole_batches else missing)
@@ -195,20 +197,12 @@ class SampleWork(Work[str | None]):
     def row(self, answer: Sample) -> dict[str, Any]:
         """A row of personas.jsonl (reference/run-folder#rows)."""
         series, request = self.samples.of_key[answer.key]
-        return {
-            "key": answer.key,
-            "model": self.label,
-            **series.scope(),
-            "sample": request.number,
-            "seed": request.seed if answer.seeded else None,
-            "prompt_format": self.prompt_format,
-            "prompt": answer.prompt,
-            "system": series.prompt.system,
-            "text": answer.text,
-            **({} if answer.raw is None else {"raw": answer.raw}),
-            "finish_reason": answer.finish,
-            "n_tokens": answer.answered.new_tokens,
-            "prompt_tokens": answer.answered.prompt_tokens,
-            "answered_by": answer.answered.by,
-            "answered_at": answer.answered.at,
-        }
+        row = {"key": answer.key, "model": self.label, **series.scope(), "sample": request.number}
+        row["seed"] = request.seed if answer.seeded else None
+        row |= {"prompt_format": self.prompt_format, "prompt": answer.prompt, "system": series.prompt.system}
+        row["text"] = answer.text
+        if answer.raw is not None:
+            row["raw"] = answer.raw
+        how = answer.answered
+        row |= {"finish_reason": answer.finish, "n_tokens": how.new_tokens}
+        return row | {"prompt_tokens": how.prompt_tokens, "answered_by": how.by, "answered_at": how.at}

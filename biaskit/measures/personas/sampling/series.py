@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
+from biaskit.common.plain import attributes
 from biaskit.common.provenance import ROW_FORMAT, canonical_json, first_named, key_of_json
 from biaskit.corpora.prompts import fill, raw_text
 from biaskit.errors import ModelError, StudyError
@@ -29,9 +30,10 @@ class SampleSeries:
 
     def scope(self) -> dict[str, Any]:
         """Return the columns of a row that say which series it belongs to."""
-        of_continuations = ("debiasing_id", "context") if self.debiasing_id is not None else ()
-        names = ("occupation", "template_id", "requested_gender", *of_continuations)
-        return {name: getattr(self, name) for name in names}
+        names = ["occupation", "template_id", "requested_gender"]
+        if self.debiasing_id is not None:
+            names += ["debiasing_id", "context"]
+        return attributes(self, names)
 
 
 def format_for(study: PersonasStudy, identity: ModelIdentity) -> PromptFormat:
@@ -80,16 +82,12 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
             f"The prompt {lacking[0]!r} has no text that names a gender: write `requested` into it, or set"
             " requested to []."
         )
-    return tuple(
-        SampleSeries(
-            item.name,
-            prompt.name,
-            gender,
-            Prompt(prompt.text(item, gender, study.articles), prompt_format, system),
-        )
-        for genders in ((None,), requested)
-        for item, prompt, gender in product(design.occupations, prompts, genders)
-    )
+    genders: list[tuple[str | None, ...]] = [(None,), requested]
+    series = []
+    for item, prompt, gender in chain(*(product(design.occupations, prompts, some) for some in genders)):
+        text = prompt.text(item, gender, study.articles)
+        series.append(SampleSeries(item.name, prompt.name, gender, Prompt(text, prompt_format, system)))
+    return tuple(series)
 
 
 def _continuations(design: PersonasDesign, prompt_format: PromptFormat) -> Iterator[SampleSeries]:

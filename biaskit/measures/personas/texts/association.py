@@ -10,35 +10,32 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from operator import itemgetter
 from typing import Literal
 
 from biaskit.common.marks import legible
 from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
 from biaskit.measures.personas.texts.tokens import tokenise
+from biaskit.tables.query import Row, grouped, where
 
 Honorifics = Literal["paper", "titles"]
 
 NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
 """Searched in the lower-cased text, also inside words; one is enough."""
 
-_WORDS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("she", "her", "hers", "herself", "female"), "female"),
-        **dict.fromkeys(("he", "his", "him", "himself", "male"), "male"),
-        **dict.fromkeys(("they", "their"), "neutral"),
-    }
-)
-
-COUNTED_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"paper": MappingProxyType({**_WORDS, "mrs": "female", "ms": "female", "mr": "male"}), "titles": _WORDS}
-)
+_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("she", "her", "hers", "herself", "female"), "female"),
+    **dict.fromkeys(("he", "his", "him", "himself", "male"), "male"),
+    **dict.fromkeys(("they", "their"), "neutral"),
+}
+COUNTED_WORDS: Mapping[str, Mapping[str, str]] = {
+    "paper": {**_WORDS, "mrs": "female", "ms": "female", "mr": "male"},
+    "titles": _WORDS,
+}
 """The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
 
-COUNTED_TITLES: Mapping[str, str] = MappingProxyType(
-    {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
-)
+COUNTED_TITLES: Mapping[str, str] = {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
 """What `honorifics = titles` counts instead of ms, mrs and mr, where a capitalised word follows."""
 
 
@@ -215,24 +212,18 @@ def _titles(text: str) -> Iterator[Counted]:
             yield Counted(match.start(1), match.end(1), match[1], COUNTED_TITLES[match[1]])
 
 
-def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+def validation(rows: Iterable[Row]) -> list[Row]:
     """Compare inferred with requested genders: the rows of gender_validation.csv.
 
     `rows` have `model`, `requested_gender` and `gender` as in genders.csv; those without a requested
     gender do not enter. One row per model, in order of appearance, and requested gender, by name;
     n_texts = n_correct + n_incorrect + n_not_captured. As Table 1 of GAS(P), in counts.
     """
-    counts: dict[str, dict[str, Counter[str]]] = {}
-    for row in rows:
-        requested, gender = row["requested_gender"], row["gender"]
-        if not requested:
-            continue
-        outcome = "n_correct" if gender == requested else "n_incorrect"
-        of_gender = counts.setdefault(str(row["model"]), {}).setdefault(str(requested), Counter())
-        of_gender[outcome if gender else "n_not_captured"] += 1
-    table: list[dict[str, object]] = []
-    for model, of_model in counts.items():
-        for requested, seen in sorted(of_model.items()):
-            n = {name: seen[name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
-            table.append({"model": model, "requested_gender": requested, "n_texts": seen.total(), **n})
+    table: list[Row] = []
+    with_gender = filter(itemgetter("requested_gender"), rows)
+    for (model,), of_model in grouped(with_gender, "model").items():
+        for (requested,), texts in sorted(grouped(of_model, "requested_gender").items()):
+            n_right, n_none = len(where(texts, gender=requested)), len(where(texts, gender=None))
+            n = {"n_correct": n_right, "n_incorrect": len(texts) - n_right - n_none, "n_not_captured": n_none}
+            table.append({"model": model, "requested_gender": requested, "n_texts": len(texts), **n})
     return table

@@ -35,6 +35,8 @@ from biaskit.stats.resampling import generator
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+KEY = attrgetter("key")
+"""Of a text."""
 INFERRED, REQUESTED = "inferred", "requested"
 NO_TEXTS = {INFERRED: "no texts without a requested gender", REQUESTED: "no texts with a requested gender"}
 
@@ -181,10 +183,10 @@ def read_documents(
         for samples in _needed(design, entry, stored.by_key):
             texts += [replace(text, model=label) for text in samples]
             if samples:
-                # A row keeps the label it was drawn under; the model under another label finds it by key.
+                # A row keeps the label it was sampled under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[samples[0].model]
                 english[label] = stored.english[samples[0].model]
-    unused = stored.by_key.keys() - {text.key for text in texts}
+    unused = stored.by_key.keys() - set(map(KEY, texts))
     occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
         _as_read(texts, design.study, english),
@@ -301,7 +303,7 @@ def _needed(
     """Yield the stored texts of each series of a model, in sample order.
 
     Only the key says that a text is the model's and not an earlier version's. A series is read batch by batch
-    for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
+    for as long as it was to be sampled: texts that an earlier study with other numbers left behind are not
     needed. Requested series have exactly n samples.
     """
     filling = Filling.from_study(design.study)

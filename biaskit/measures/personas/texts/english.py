@@ -7,17 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from biaskit.common.wording import count
+from biaskit.measurement import words
 from biaskit.tables.reasons import NOT_ENGLISH
 
-# fmt: off
-FUNCTION_WORDS = frozenset(
-    {
-        "the", "and", "to", "with", "that", "this", "these", "those", "from", "into", "not",
-        "about", "also", "has", "are", "were", "been", "would", "which", "when", "while", "who",
-        "through", "because", "it", "he", "she", "they", "him", "his", "their", "them"
-    }
-)
-# fmt: on
+_SAYS: Mapping[str, str] = words("personas")["english"]
+FUNCTION_WORDS = frozenset(_SAYS["function_words"].split())
 """Words that English cannot do without and that its neighbours do not write; ours."""
 
 LEAST_SHARE = 0.03
@@ -41,13 +35,13 @@ class EnglishEvidence:
 
     def add(self, text: str) -> None:
         """Count the English function words of one text."""
-        words = _WORD.findall(text.lower())
-        english = sum(map(FUNCTION_WORDS.__contains__, words))
-        self._n_words += len(words)
+        written = _WORD.findall(text.lower())
+        english = sum(map(FUNCTION_WORDS.__contains__, written))
+        self._n_words += len(written)
         self._n_english += english
-        if len(words) >= FEWEST_WORDS:
+        if len(written) >= FEWEST_WORDS:
             self.n_judged += 1
-            self.n_foreign += english < LEAST_SHARE * len(words)
+            self.n_foreign += english < LEAST_SHARE * len(written)
 
     @property
     def share(self) -> float | None:
@@ -67,11 +61,9 @@ class EnglishEvidence:
 
     def note(self, label: str) -> str | None:
         """Warn of texts that are not in English; None where all that was judged is."""
-        share = f"{100 * (self.share or 0):.1f} % of their words are English function words"
+        if self.read and not self.n_foreign:
+            return None
+        said = _SAYS["some" if self.read else "all"]
         foreign = f"{self.n_foreign:,} of {count(self.n_judged, 'text')} of {FEWEST_WORDS} or more words"
         rule = f"under {100 * LEAST_SHARE:g} % a text counts as not English"
-        if not self.read:
-            return f"{label}: {NOT_ENGLISH} ({share}; not English: {foreign}; {rule})"
-        if self.n_foreign:
-            return f"{label}: {foreign} are not in English ({rule}): there the rules hardly find a gender"
-        return None
+        return said.format(label, NOT_ENGLISH, 100 * (self.share or 0), foreign=foreign, rule=rule)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from biaskit.common.files import toml_beside
 from biaskit.corpora.sources import shown
@@ -13,7 +12,7 @@ from biaskit.errors import CorpusError, StudyError, nearest
 
 _CODES: Mapping[str, Sequence[str]] = toml_beside(__file__)
 _CODE = re.compile(r"[^.=\x00-\x1f\x7f]{1,40}")  # what a dotted key of --set can hold
-NO_CODES: Mapping[str, str] = MappingProxyType({})
+NO_CODES: Mapping[str, str] = {}
 
 
 class GenderCodes:

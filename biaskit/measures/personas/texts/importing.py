@@ -18,6 +18,7 @@ from biaskit.common.provenance import ROW_FORMAT, key_of
 from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
+from biaskit.measurement import words
 from biaskit.measures.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
 from biaskit.measures.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.models.thoughts import without_thoughts
@@ -95,9 +96,7 @@ def read_texts(
         )
     models = Counter(row["model"] for row in rows)
     labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
-    n_empty = sum(not row["text"].strip() for row in rows)
-    n_thoughts = sum("raw" in row for row in rows)
-    notes = tuple(_notes(source, codes, reading, n_empty, n_thoughts, labels))
+    notes = (*source.notes, *_notes(source, codes, reading, rows, labels))
     return ImportedTexts(source.where, source.digest, models, groups, notes, rows)
 
 
@@ -105,41 +104,29 @@ def _notes(
     source: TextSource,
     codes: Counter[str],
     reading: GenderCodes,
-    n_empty: int,
-    n_thoughts: int,
+    rows: Sequence[Mapping[str, Any]],
     labels: Mapping[str, Counter[str]],
 ) -> Iterator[str]:
     """Note what a careful reader wants to know of an import that went well."""
-    yield from source.notes
-    for role, names in _USUAL.items():
+    says = words("personas")["imported"]
+    for role, names in says["usual"].items():
         usual = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and usual and usual[0] not in source.columns.values():
-            how = f"--{role}-col {shlex.quote(usual[0])} uses it"
-            if role == "gender":
-                how += " as the gender requested in the prompt"
-            yield f"the column {shown(usual[0])} was not used: {how}"
+            said = says["unused_gender" if role == "gender" else "unused"]
+            yield said.format(shown(usual[0]), role, shlex.quote(usual[0]))
     if "gender" in source.columns:
-        read = (
-            f"{shown(code)} as {reading[code] or 'no gender'} ({n:,})" for code, n in sorted(codes.items())
-        )
-        yield f"gender codes were read: {', '.join(read)}"
-    if n_thoughts:
-        yield f"texts with a model's thoughts: {n_thoughts:,}; only what follows the thoughts is read"
-    if n_empty:
-        yield f"texts that are empty: {n_empty:,}"
+        read = []
+        for code, n in sorted(codes.items()):
+            read.append(f"{shown(code)} as {reading[code] or 'no gender'} ({n:,})")
+        yield says["codes"].format(", ".join(read))
+    if n_thoughts := sum("raw" in row for row in rows):
+        yield says["thoughts"].format(n_thoughts)
+    if n_empty := sum(not row["text"].strip() for row in rows):
+        yield says["empty"].format(n_empty)
     for what, counts in labels.items():
         for same in group_by(counts, str.casefold).values():
             if len(same) > 1:
-                yield f"{what} labels that differ only in case stay separate: {', '.join(map(shown, same))}"
-
-
-_USUAL = {
-    "gender": ("gender", "sex"),
-    "occupation": ("occupation", "job", "profession"),
-    "model": ("model",),
-    "group": ("race", "ethnicity"),
-}
-"""What the columns of genders, occupations, models and groups are mostly called."""
+                yield says["case"].format(what, ", ".join(map(shown, same)))
 
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -166,11 +153,8 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
         answer = without_thoughts(cells["text"])
         key, model = key_of([ROW_FORMAT, source.digest, number]), cells.get("model", source.label)
         row: dict[str, Any] = {"key": key, "model": model, "occupation": cells.get("occupation", UNNAMED)}
-        row |= {
-            "template_id": TEMPLATE,
-            "requested_gender": cells.get("gender", "").strip(),
-            "sample": number,
-        }
+        requested = cells.get("gender", "").strip()
+        row |= {"template_id": TEMPLATE, "requested_gender": requested, "sample": number}
         row |= dict.fromkeys(("seed", "prompt_format", "prompt")) | {"text": answer}
         if answer != cells["text"]:
             row["raw"] = cells["text"]
