@@ -147,7 +147,7 @@ class CellWork(ScoreWork[int]):
         tokens = round(plan.prompt_tokens * more)
         return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
-    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:
         """The planned batches, and the batches that follow from their answers."""
         self._places = {request.key: place for place, request in enumerate(self.cells.requests)}
         yield from self._open.score(self.model, self.batches)
