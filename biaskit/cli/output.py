@@ -18,6 +18,7 @@ from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import READABLE, render_notes, render_text
 from biaskit.report.result import RunResult
 from biaskit.runs.folder import NOTES
+from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
 from biaskit.workflow.report import stored_content
@@ -50,7 +51,8 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         emit_json(as_json(result))
     elif output_format == "csv":
         tables = result.path / "tables"
-        content = (tables / f"{result.headline}.csv").read_bytes()
+        name = result.headline or read_manifest(result.path).kind.published[0]
+        content = (tables / f"{name}.csv").read_bytes()
         # A program gets the bytes of the file, a person sees it as any foreign text.
         if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
             emit(content.decode("utf-8", errors="surrogatepass"))

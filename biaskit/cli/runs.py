@@ -35,7 +35,9 @@ def command(folder: str, output_format: str) -> None:
     else:
         rows = []
         for run in runs:
-            done = "–" if run["rows"] is None else f"{run['rows']:,} of {run['planned'] or 0:,}"
+            done = "–" if run["rows"] is None else f"{run['rows']:,}"
+            if run["planned"] is not None:
+                done += f" of {run['planned']:,}"
             stamp = run["last_write"]
             when = datetime.fromtimestamp(stamp).strftime("%Y-%m-%d %H:%M") if stamp else "–"
             rows.append((run["run"], run["study"], ", ".join(run["models"]), done, when))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import (
     PairTests,
     Side,
@@ -56,7 +57,10 @@ class Comparison:
         return [model for run in runs for model in models if model.run == str(run.path)]
 
     def test_models(self, models: Sequence[Model], test: Callable[[SidePair], PairTests], kind: str) -> None:
-        """Test every pair of models, later named − earlier, and of groups of them; say which have no test."""
+        """Test every pair of models, later named − earlier, and of groups of them.
+
+        Notes say which have no test, and what else differs between models and runs.
+        """
         labels = [model.label for model in models]
         for side in self.groups:
             missing = [label for label in side.models if label not in labels]
@@ -69,7 +73,7 @@ class Comparison:
         pairs = (*model_pairs(labels), *pairs_of_groups(self.groups, models))
         rows, notes = rows_of_pairs(pairs, test, {model.label: model.prompt_format for model in models})
         self.tables.tests += rows
-        self.tables.notes += notes
+        self.tables.notes += [*notes, *measured_differently(self.runs(kind), models)]
 
 
 def compare_collection(

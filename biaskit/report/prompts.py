@@ -45,7 +45,7 @@ class PromptKinds:
         for same in sorted(alike.values(), key=_place):
             models = sorted({label for label, _ in same})
             row = min(same, key=itemgetter(0))[1]
-            asked = str(row.get("bias_type") or f"template {row.get('template_id')}")
+            asked = str(row.get("bias_type") or _template(row) or self._part.study)
             named = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
             prompt_format, prompt = str(row.get("prompt_format") or ""), row["prompt"][:LONGEST_PROMPT]
             place = (self._part.measurement, self._part.study, named, asked, _what(row))
@@ -60,10 +60,15 @@ def _item(row: Row) -> str:
     return str(row.get("job") or row.get("occupation") or "")
 
 
+def _template(row: Row) -> str:
+    return f"template {row['template_id']}" if row.get("template_id") is not None else ""
+
+
 def _what(row: Row) -> str:
     """Name the place of a prompt in the design, such as "explicit, template 3, debiasing prompt 1, nurse"."""
     parts = [str(row["bias_type"])] if row.get("bias_type") else []
-    parts.append(f"template {row.get('template_id')}")
+    if _template(row):
+        parts.append(_template(row))
     if row.get("debiasing_id"):
         parts.append(f"debiasing prompt {row['debiasing_id']}")
     if row.get("context") == "dialogue":

@@ -33,6 +33,10 @@ def write_requests(
     """Write what is still to ask of a run's model to a file instead of asking it; returns the notes."""
     from biaskit.models.api.offline import Offline, RequestFile, is_request_file
 
+    if not hasattr(kind.file("ask"), "what_is_open"):
+        raise UsageError(
+            f"Runs of `biaskit {kind.name}` take no files of answers: leave --write-requests out."
+        )
     if len(session.models) > 1:
         raise UsageError(
             f"--write-requests takes one model, not {len(session.models)}: a batch file is for one model."

@@ -103,12 +103,19 @@ def test_a_new_kind_is_a_folder_and_a_line(toy: Path, tmp_path: Path, capsys: An
         *(f"mentions {a} --shard {number}/2 --out shard-{number} --yes" for number in (1, 2)),
         "analyze shard-1 shard-2 --out whole",
     ]
+    commands += [
+        f"mentions {a} --out run --yes --format csv",
+        f"mentions {a} --word quick --out quick --yes",
+        "compare run quick --out words",
+        "export run --to inspect --out logs",
+    ]
     said = run(toy, work, commands, a)
     assert "mentions " in said["--help"]
     assert "--word WORD" in said["mentions --help"]
     assert "--texts N" in said["mentions --help"]
     first, resumed = commands[2:4]
     assert "Texts that mention the word" in said[first]
+    assert "{" not in said[first]
     assert "mentions the word" in said[resumed]
     assert 16 == len((work / "run" / "mentions.jsonl").read_text("ascii").splitlines())
     rows = (work / "run" / "tables" / "mentions.csv").read_text("utf-8").splitlines()
@@ -119,8 +126,17 @@ def test_a_new_kind_is_a_folder_and_a_line(toy: Path, tmp_path: Path, capsys: An
     assert "Texts that mention the word" in page
     assert "A word may be mentioned without being said of the person." in page
     assert "mentions" in next((work / "card").glob("*.md")).read_text("utf-8")
-    assert "mentions" in said["runs ."]
+    assert "16  " in said["runs ."]
+    assert "16 of 0" not in said["runs ."]
     assert "agrees" in said["verify run --yes"]
+    for number in (1, 2):
+        assert 8 == len((work / f"shard-{number}" / "mentions.jsonl").read_text("ascii").splitlines())
+    assert rows == said[f"mentions {a} --out run --yes --format csv"].splitlines()[-len(rows) :]
+    assert "word differs between the runs: " in said["compare run quick --out words"]
+    assert (work / "logs" / "mentions-a-mentions.eval").is_file()
+    assert "mentions: 16 texts" in page
+    assert "No texts were generated" not in page
+    assert "template None" not in page
     assert rows == (work / "whole" / "tables" / "mentions.csv").read_text("utf-8").splitlines()
     assert "RunResult [0.0, 0.75, 0.0, 0.25]" == said["python"]
     lines = sum(len(path.read_text("utf-8").splitlines()) for path in FOLDER.iterdir())

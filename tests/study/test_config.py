@@ -40,6 +40,7 @@ N_PROMPTS = {
 }
 
 # Occupations x prompts x (debiasing prompts and none), and with a gender in the prompt.
+N_PAIRS = {"pairs": 12 * 3 * 4}
 N_SERIES = {
     "gasp": (63 * 2, 63 * 2 * 3),
     "gasp-pilot": (8 * 2, 8 * 2 * 3),
@@ -79,11 +80,12 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_these_studies_are_shipped() -> None:
-    assert sorted([*N_PROMPTS, *N_SERIES, "pairs"]) == study_names()
+    assert sorted([*N_PROMPTS, *N_SERIES, *N_PAIRS]) == study_names()
 
 
-def test_the_shipped_pairs_are_all_asked() -> None:
-    assert 12 * 3 * 4 == len(resolve_pairs(load_as(PairsStudy, "pairs")).pairs)
+@pytest.mark.parametrize("name", N_PAIRS)
+def test_the_shipped_pairs_are_all_asked(name: str) -> None:
+    assert N_PAIRS[name] == len(resolve_pairs(load_as(PairsStudy, name)).pairs)
 
 
 @pytest.mark.parametrize("name", N_SERIES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, short
-from biaskit.measurement import words
+from biaskit.measurement import measurement, words
 from biaskit.measures.personas.findings.scores import is_control, vectors_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
 from biaskit.report.content import Content, parts_of
@@ -55,7 +55,8 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     if not answered:
         yield said["no_probabilities"]
     elif not written:
-        yield said["no_texts"]
+        if all(measurement(part.measurement).unit != "text" for part in parts):
+            yield said["no_texts"]
     elif not answered & written:
         yield said["no_label"]
 

@@ -49,7 +49,7 @@ ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told
 def tables(
     run: Path,
     overrides: Mapping[str, Any] | None = None,
-    watcher: Watcher | None = None,  # noqa: ARG001
+    watcher: Watcher | None = None,
 ) -> TableSet:
     """Make every table of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)

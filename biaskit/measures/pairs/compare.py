@@ -11,7 +11,6 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
 from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs
 from biaskit.stats.contrast import Contrast, Scope
@@ -37,7 +36,6 @@ def compare(comparison: Comparison) -> None:
         return rows, [] if rows else [nothing_common(pair)]
 
     comparison.test_models(models, test, "pairs")
-    comparison.tables.notes += measured_differently(runs, models)
 
 
 def between_models_on_pairs(

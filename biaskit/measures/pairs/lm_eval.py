@@ -9,7 +9,7 @@ from biaskit.measures.pairs.design import read
 from biaskit.runs.collection import StoredRun
 
 
-def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:  # noqa: ARG001 (every kind's arguments)
+def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
     """Yield each model with its task: a cell for each pair, whose words are its sentences."""
     design = read(run.manifest.resolved)
     words_of = {row["key"]: row["target_words"] for row in run.rows()}  # with their tokens

@@ -13,7 +13,7 @@ from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
 
 
-def publish(run: StoredRun, row: Row) -> Named:  # noqa: ARG001 (every kind's arguments)
+def publish(run: StoredRun, row: Row) -> Named:
     """Name a share of pair_groups.csv."""
     asked = f"pairs/{row['language']}/{row['stereotype']}/female"
     return Named("female", asked, row["n_pairs"], words("pairs")["interval"])

@@ -25,10 +25,10 @@ __all__ = ["ask", "fault", "finder", "named", "open_model", "progress", "what_is
 
 
 def open_model(
-    design: PersonasDesign,  # noqa: ARG001
+    design: PersonasDesign,
     spec: str,
     *,
-    asked_as: ModelEntry | None = None,  # noqa: ARG001
+    asked_as: ModelEntry | None = None,
     **how: Any,
 ) -> TextGenerator:
     """Open a generator, which is the same for every design."""
@@ -60,7 +60,7 @@ def finder(
     return find
 
 
-def fault(row: Mapping[str, Any], request: SampleRequest | None) -> str | None:  # noqa: ARG001
+def fault(row: Mapping[str, Any], request: SampleRequest | None) -> str | None:
     """Say what is wrong with a row; None where nothing is."""
     return why_not(row)
 

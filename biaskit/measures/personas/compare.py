@@ -10,7 +10,6 @@ from operator import attrgetter
 
 from biaskit.common.wording import joined, short
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
@@ -72,7 +71,6 @@ def compare(comparison: Comparison) -> None:
     if not _one_vector_model(texts.values()):
         used = [f"{one.run} ({one.vectors})" for one in texts.values() if one.vectors]
         notes.append(_NOTES["vectors"].format(", ".join(dict.fromkeys(used))))
-    notes += measured_differently(runs, models)
     columns = []
     for run in runs:
         if lists := run.tables.get("group_lists"):

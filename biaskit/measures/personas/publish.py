@@ -10,7 +10,7 @@ from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
 
 
-def publish(run: StoredRun, row: Row) -> Named:  # noqa: ARG001 (every kind's arguments)
+def publish(run: StoredRun, row: Row) -> Named:
     """Name a share of representation.csv; its interval rests on texts that name a gender."""
     name = f"texts/{row['occupation']}/{row['template_id']}"
     for column in ("debiasing_id", "context"):

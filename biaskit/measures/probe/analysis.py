@@ -50,7 +50,7 @@ NOTES: Mapping[str, str] = words("probe")["notes"]
 def tables(
     run: Path,
     overrides: Mapping[str, Any] | None = None,
-    watcher: Watcher | None = None,  # noqa: ARG001
+    watcher: Watcher | None = None,
 ) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     manifest, made = read_manifest(run), TableSet(run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from biaskit.compare.comparison import Comparison
-from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import (
     PairNote,
     PairTests,
@@ -45,7 +44,6 @@ def compare(comparison: Comparison) -> None:
     comparison.test_models(models, test, "probe")
     if left_out:
         notes.append(f"Left out, since not all models had the same prompts: {'; '.join(left_out)}.")
-    notes += measured_differently(runs, models)
     notes += without_answers([model.label for model in models], outcomes)
 
 

@@ -114,7 +114,7 @@ class CellWork(ScoreWork[int]):
             n_models=len(session.models),
         )
 
-    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:
         """The planned batches, and the batches that follow from their answers."""
         self._places = {request.key: place for place, request in enumerate(self.cells.requests)}
         yield from self._open.score(self.model, self.batches)

@@ -8,10 +8,10 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from biaskit.measures.mentions.compare import between_models
-from biaskit.measures.mentions.design import read
 
 from biaskit.common.provenance import digest
+from biaskit.measures.mentions.compare import between_models
+from biaskit.measures.mentions.design import read
 from biaskit.progress import Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
@@ -23,34 +23,40 @@ from biaskit.stats.welch import paired
 from biaskit.tables.sets import TableSet
 
 
-def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
+def tables(
+    run: Path,
+    overrides: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,
+) -> TableSet:
     """Make the tables of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
     design, models = read(manifest.resolved, overrides), manifest.models
     reading, answerers = Reading(), Answerers()
     said: dict[tuple[str, str], list[bool]] = {}
-    keys = []
+    texts = []
     for row in answerers.counting(read_rows(rows_file(run, "mentions"), reading=reading)):
-        said.setdefault((row["model"], row["job"]), []).append(design.study.word in row["text"])
-        keys.append(row["key"])
+        found = design.study.word in row["text"]
+        said.setdefault((row["model"], row["job"]), []).append(found)
+        texts.append({"model": row["model"], "job": row["job"], "mentions": found, "key": row["key"]})
     rows, tests = [], []
     for model in models:
         shares = []
         for job in design.jobs:
-            found = said.get((model, job), [])
-            if not found:
+            of_job = said.get((model, job), [])
+            if not of_job:
                 rows.append({"model": model, "job": job, "n_texts": 0, "reason": "no text"})
                 continue
-            low, high = wilson(sum(found), len(found))
-            shares.append(fmean(found))
+            low, high = wilson(sum(of_job), len(of_job)) or (None, None)
+            shares.append(fmean(of_job))
             numbers = {"share": shares[-1], "ci_low": low, "ci_high": high}
-            rows.append({"model": model, "job": job, **numbers, "n_texts": len(found)})
+            rows.append({"model": model, "job": job, **numbers, "n_texts": len(of_job)})
         against = paired(np.array(shares), np.full(len(shares), 0.5))
         scope = Scope("mentions", "half", model, model, quantity="mentions", group_a="all", group_b="half")
         tests.append(
             one_row("paired", against, scope=scope, n=len(shares), margins=design.study.margin, note=None)
         )
     columns = ("model", "job", "share", "ci_low", "ci_high", "n_texts", "reason")
+    made.add("mention_texts", texts)
     made.add("mentions", [{name: row.get(name) for name in columns} for row in rows])
     made.add("tests", adjust([*tests, *between_models(rows, list(models), design.study.margin)]))
     notes = [*reading.notes, *answerers.notes(models, design.study)]
@@ -59,8 +65,8 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         "choices": {"word": design.study.word, "margin": design.study.margin},
         "methods": {"mentions": 1},
         "signature": design.sign(models),
-        "rows_digest": digest(keys),
-        "n_texts": len(keys),
+        "rows_digest": digest([text["key"] for text in texts]),
+        "n_texts": len(texts),
         "answered": answerers.record(),
         "notes": notes,
         "versions": manifest.versions,

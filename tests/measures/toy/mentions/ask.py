@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.measures.mentions.design import MentionsDesign
-
 from biaskit.models.base import TextGenerator
 from biaskit.models.entry import ModelEntry
 from biaskit.models.spec import open_generator
 from biaskit.progress import ModelPlan
-from biaskit.records import Sample, SampleRequest
+from biaskit.records import Plan, Sample, SampleRequest
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.manifest import Manifest
 from biaskit.runs.session import Outcome, Session
+from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
 
 
@@ -23,10 +23,12 @@ class MentionsWork(Work[None]):
 
     measurement = "mentions"
 
-    def __init__(self, design: MentionsDesign, generator: TextGenerator, stored: StoredRows[None]) -> None:
+    def __init__(
+        self, design: MentionsDesign, generator: TextGenerator, stored: StoredRows[None], shard: Shard
+    ) -> None:
         super().__init__(generator, "raw", stored)
         self.jobs, self.requests = {}, []
-        for job, request in design.requests(generator.identity.fingerprint):
+        for job, request in shard.among(design.requests(generator.identity.fingerprint)):
             self.jobs[request.key] = job, request
             self.requests.append(request)
         self.n_due = self.n_done = 0
@@ -46,13 +48,26 @@ class MentionsWork(Work[None]):
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """How many texts are to come."""
         self.n_due, n = len(pending.requests), len(self.requests)
-        self.batches = self.model.plan_samples(pending.requests).batches if pending.requests else ()
+        plan: Plan[SampleRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        if pending.requests:
+            plan = self.model.plan_samples(pending.requests)
+        self.batches = plan.batches
         return ModelPlan(
-            run=session.run, label=self.label, prompt_format=self.prompt_format, n_units=n,
+            run=session.run,
+            label=self.label,
+            prompt_format=self.prompt_format,
+            n_units=n,
             n_stored=n - pending.n_before,
-            n_batches=len(self.batches), prompt_tokens=0, seconds=0.0, unit="texts",
-            n_taken=pending.n_before - self.n_due, taken_from=pending.sources,
-        )  # fmt: skip
+            n_taken=len(pending.taken),
+            taken_from=pending.sources,
+            n_batches=len(plan.batches),
+            prompt_tokens=plan.prompt_tokens,
+            new_tokens=plan.new_tokens_max,
+            seconds=self.model.estimate_seconds(plan.new_tokens_max),
+            unit="texts",
+            calls=plan.calls if self.model.identity.where == "api" else None,
+            cost=plan.cost_max,
+        )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Any]]:
         """Ask what is pending."""
@@ -64,11 +79,19 @@ class MentionsWork(Work[None]):
         """Make the row of mentions.jsonl for a text."""
         job, request = self.jobs[answer.key]
         return {
-            "key": answer.key, "model": self.label, "job": job, "number": request.number,
-            "seed": request.seed if answer.seeded else None, "prompt": answer.prompt, "system": None,
-            "prompt_format": self.prompt_format, "text": answer.text, "finish_reason": answer.finish,
-            "answered_by": answer.answered.by, "answered_at": answer.answered.at,
-        }  # fmt: skip
+            "key": answer.key,
+            "model": self.label,
+            "job": job,
+            "number": request.number,
+            "seed": request.seed if answer.seeded else None,
+            "prompt": answer.prompt,
+            "system": None,
+            "prompt_format": self.prompt_format,
+            "text": answer.text,
+            "finish_reason": answer.finish,
+            "answered_by": answer.answered.by,
+            "answered_at": answer.answered.at,
+        }
 
     def progress(self) -> tuple[str, int, int]:
         """How many were answered, of those that were due."""
@@ -76,23 +99,34 @@ class MentionsWork(Work[None]):
 
 
 def open_model(
-    design: MentionsDesign, spec: str, *, asked_as: ModelEntry | None = None, **how: Any
+    design: MentionsDesign,
+    spec: str,
+    *,
+    asked_as: ModelEntry | None = None,
+    **how: Any,
 ) -> TextGenerator:
     """Open a generator."""
     return open_generator(spec, **how)
 
 
-def ask(design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
+def ask(
+    design: MentionsDesign,
+    session: Session[Any],
+    resolved: dict[str, Any] | None = None,
+) -> Outcome:
     """Ask for every text that has no row yet."""
     study = design.study
     opened = session.begin("mentions", study.name, question=design.question, resolved=design.describe)
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
     ask_models(
-        session, study, opened, stored,
-        lambda label: MentionsWork(design, opened[label], stored),
+        session,
+        study,
+        opened,
+        stored,
+        lambda label: MentionsWork(design, opened[label], stored, session.shard),
         lambda label: ModelEntry.of(opened[label].identity, "raw"),
         design.sign,
-    )  # fmt: skip
+    )
     return session.outcome
 
 
@@ -100,7 +134,7 @@ def finder(
     manifest: Manifest, design: MentionsDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, SampleRequest] | None]:
     """From a stored row to the model and the request that it answers."""
-    asked = {}
+    asked: dict[str, tuple[str, SampleRequest]] = {}
     for label, entry in manifest.models.items():
         for _, request in design.requests(entry.fingerprint):
             asked.setdefault(request.key, (label, request))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from biaskit.measures.mentions.study import MentionsStudy
-
 from biaskit.common.provenance import key_of
+from biaskit.measures.mentions.study import MentionsStudy
 from biaskit.models.entry import ModelEntry
 from biaskit.records import Prompt, SampleRequest, Sampling
 from biaskit.runs.designs import describe_lists, read_study, sign_design
@@ -43,8 +42,8 @@ class MentionsDesign:
         made = []
         for job in self.jobs:
             for number in range(self.study.texts):
-                key = key_of(["mentions", fingerprint, job, number])
                 prompt = Prompt(f"Write about a {job}.", "raw")
+                key = key_of(["mentions", fingerprint, job, asdict(prompt), asdict(SAMPLING), number])
                 made.append((job, SampleRequest(key, prompt, SAMPLING, seed=number, number=number)))
         return made
 
