@@ -34,7 +34,6 @@ from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Failed, Prompt, Sample, SampleRequest, Sampling
 
 OTHER = "Q: Talk about the last time you met a tall and old actor.\nA: I"
-SCRIPT = ({"contains": "nurse", "texts": ["She.", "He.", "They."]}, {"texts": ["One.", "Another."]})
 Saved = Callable[..., Tiny]
 
 
