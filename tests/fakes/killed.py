@@ -13,17 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import biaskit
 from biaskit.common.files import SUM
+from fakes.run_files import environment
 
 LONGEST_S = 400
 ROWS = {"probe": "probe.jsonl", "personas": "personas.jsonl"}
-
-
-def environment(**more: str) -> dict[str, str]:
-    """One thread, and the package of this checkout."""
-    root = str(Path(biaskit.__file__).parents[1])
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": root, **more}
 
 
 @dataclass(frozen=True)

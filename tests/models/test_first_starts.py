@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from fakes.killed import LONGEST_S, Command, environment, tables
+from fakes.killed import LONGEST_S, Command, tables
+from fakes.run_files import environment
 from needs import missing, require_demo_base, require_torch
 
 pytestmark = pytest.mark.process

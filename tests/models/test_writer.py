@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 from fakes.api_cases import samples
-from fakes.killed import LONGEST_S, environment
+from fakes.killed import LONGEST_S
 from fakes.personas_runs import write_vectors
+from fakes.run_files import environment, rows
 
 import biaskit as bk
 from biaskit.errors import AskingStopped, Interrupted, ModelError, UsageError
@@ -36,10 +37,6 @@ def personas(fn: Callable[..., Any], out: str = "texts", **how: Any) -> bk.Perso
     named = {name: how.pop(name) for name in ("version", "batch_size") if name in how}
     asked: dict[str, Any] = {"occupations": "nurse", "per_gender": 3, "settings": CHEAP, "out": out}
     return bk.personas(bk.writer("mine", fn, **named), **asked, watcher=bk.Silent(), **how)
-
-
-def rows(path: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 class Says:
@@ -66,7 +63,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_texts_become_rows_and_are_asked_once() -> None:
     fn = Says()
     result = personas(fn, batch_size=5)
-    stored = rows("texts/personas.jsonl")
+    stored = rows("texts", "personas.jsonl")
     assert result.complete
     said = Counter(prompt for batch in fn.batches for prompt in batch)
     assert said == Counter(row["prompt"] for row in stored)
@@ -88,7 +85,7 @@ def test_a_probe_draws_from_it_in_full_batches() -> None:
     assert {"sampling"} == set(result.prompts["estimator"])
     assert {0.5} == set(result.prompts["female_share"])
     assert [16, 8] == [len(batch) for batch in fn.batches]
-    cell = rows("cells/probe.jsonl")[0]
+    cell = rows("cells")[0]
     assert re.fullmatch(rf"{OPENING}\n\nQ: [^\n]+\nA: \S[^\n]+\S", cell["prompt"])
     assert cell["prompt"] in fn.batches[0]
     assert "callable=mine" in result.analysis()["signature"]
@@ -122,7 +119,7 @@ def test_name_and_version_are_the_model() -> None:
 
 def test_thoughts_are_parted() -> None:
     personas(lambda prompts: ["<think>A man?</think>\nShe is kind."] * len(prompts))
-    assert {"She is kind."} == {row["text"] for row in rows("texts/personas.jsonl")}
+    assert {"She is kind."} == {row["text"] for row in rows("texts", "personas.jsonl")}
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------
@@ -191,14 +188,14 @@ def test_texts_that_are_missing_leave_the_others(capsys: pytest.CaptureFixture[s
         return [None if i == 1 else text for i, text in enumerate(texts)]
 
     result = personas(now_and_then, batch_size=4)
-    stored = rows("texts/personas.jsonl")
+    stored = rows("texts", "personas.jsonl")
     assert not result.complete
     assert {"fn gave NoneType for a text"} == set(result.failed["mine"])  # the lost batch was asked once more
     assert any("texts failed (fn gave NoneType for a text)" in warning for warning in result.warnings)
     assert "Traceback" not in capsys.readouterr().err
     again = personas(Says())
     assert again.complete
-    assert stored == rows("texts/personas.jsonl")[: len(stored)]
+    assert stored == rows("texts", "personas.jsonl")[: len(stored)]
 
 
 def test_calls_in_a_row_without_a_text_stop_the_model_and_one_text_between_them_does_not() -> None:
@@ -295,9 +292,9 @@ def test_ctrl_c_keeps_what_is_there() -> None:
 
     with pytest.raises(Interrupted, match="12 finished rows are kept"):
         personas(interrupted, batch_size=4)
-    before = rows("texts/personas.jsonl")
+    before = rows("texts", "personas.jsonl")
     assert personas(fn, batch_size=4).complete
-    stored = rows("texts/personas.jsonl")
+    stored = rows("texts", "personas.jsonl")
     assert before == stored[:12]
     assert len(stored) == sum(map(len, fn.batches))
 
@@ -373,7 +370,7 @@ def test_a_killed_run_loses_the_batch_under_way_at_most(tmp_path: Path) -> None:
     assert kept.count(b"\n") in (8, 12)
     assert 0 == start().wait(LONGEST_S)
     assert file.read_bytes().startswith(kept)
-    keys = [row["key"] for row in rows(str(file))]
+    keys = [row["key"] for row in rows(file.parent, file.name)]
     assert 2 * 3 * 6 + 2 * 12 <= len(keys) == len(set(keys))
 
 

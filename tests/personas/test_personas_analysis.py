@@ -31,6 +31,7 @@ from fakes.personas_runs import (
     write_texts,
     write_vectors,
 )
+from fakes.run_files import tables
 
 import biaskit
 from biaskit.errors import StudyError
@@ -93,10 +94,6 @@ def run(made: PersonasResult, tmp_path: Path) -> Path:
 def small(filled: PersonasResult, tmp_path: Path) -> Path:
     """The run of one model that is below, to be changed."""
     return Path(shutil.copytree(filled.path, tmp_path / "run"))
-
-
-def tables(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((run / "tables").iterdir())}
 
 
 def analysis(run: Path) -> dict[str, Any]:

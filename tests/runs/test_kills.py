@@ -12,10 +12,10 @@ import random
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.killed import Command, tables
+from fakes.run_files import script as write_lines
 from needs import require_demo_base, require_torch
 
 from biaskit.measures.probe.design import resolve
@@ -111,10 +111,6 @@ def check_plan(err: str, batches: Batches | None, stored: list[bytes]) -> None:
 
 
 # --- a scripted model: many rows, nothing but the store -------------------------------------------------
-
-
-def write_lines(path: Path, *lines: dict[str, Any]) -> None:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.command import Cli, Said
+from fakes.command import Cli
+from fakes.run_files import one_line, tables
+from fakes.run_files import rows_by_key as rows
 
 import biaskit
 import biaskit as bk
@@ -51,24 +53,6 @@ def texts(job: str, every: int) -> list[str]:
     return [(MAN if i % every == 1 else WOMAN).format(job, f"word{i}") for i in range(120)]
 
 
-def rows(run: str, name: str) -> dict[str, dict[str, Any]]:
-    """Key → row without when it was answered; no key stands twice."""
-    found = [json.loads(line) for line in Path(run, name).read_text("ascii").splitlines()]
-    by_key = {row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in found}
-    assert len(found) == len(by_key)
-    return by_key
-
-
-def tables(run: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").iterdir())}
-
-
-def one_line(said: Said) -> str:
-    lines = [line for line in said.err.splitlines() if line.startswith("biaskit: ")]
-    assert 1 == len(lines), said.err
-    return lines[0]
-
-
 def shards(cli: Cli, command: Sequence[str], n: int) -> list[str]:
     """The folders of all shards, each made."""
     folders = [f"s{number}" for number in range(1, n + 1)]
@@ -98,11 +82,6 @@ def test_what_is_no_shard_is_refused_in_a_line(text: str, cli: Cli) -> None:
     assert 2 == said.code
     assert "such as 2/8" in one_line(said)
     assert not Path("r").exists()
-
-
-@pytest.fixture
-def cli(console: Cli) -> Cli:
-    return console
 
 
 # --- a shard's own run --------------------------------------------------------------------------------------

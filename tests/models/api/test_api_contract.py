@@ -6,7 +6,7 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ import pytest
 from fakes.api_cases import JOBS, MODEL, QUICK, cells, generating, samples, scoring
 from fakes.api_server import GENERATION, ApiServer, Behaviour
 from fakes.inspect_model import through_inspect
+from fakes.run_files import eventually
 
 import biaskit as bk
 from biaskit.errors import ModelError
@@ -147,13 +148,6 @@ def contents(answers: Sequence[Any]) -> dict[str, Any]:
 
 def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == THREAD]
-
-
-def eventually(holds: Callable[[], Any], seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
 
 
 # --- answers -------------------------------------------------------------------------------------------

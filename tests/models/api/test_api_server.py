@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import socket
-import time
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from fakes.api_cases import MODEL, exact
 from fakes.api_server import AFTER_GENERATION, FAULTS, ApiServer, Fault
+from fakes.run_files import eventually
 
 from biaskit.records import Prompt
 
@@ -47,13 +46,6 @@ def test_samples_follow_the_probabilities() -> None:
     for token in np.argsort(-probabilities)[:8]:
         p = probabilities[token]
         assert abs(drawn[int(token)] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
-
-
-def eventually(true: Callable[[], object], seconds: float = 5) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
