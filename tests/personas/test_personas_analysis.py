@@ -573,60 +573,6 @@ def test_the_released_variant_switches_its_keys_and_no_other(small: Path, quick:
     assert before == back
 
 
-@pytest.fixture(scope="module")
-def varied(home: Path, quick: dict[str, Any]) -> PersonasResult:
-    """Imported texts of both origins with a name, a title, a word with a hyphen and many pronouns."""
-    people = (("female", "self-made her", "Maria"), ("male", "well-read him", "the man"))
-    rows = [
-        {
-            "text": f"{story(gender, f'{of_origin[job][gender]} {more}', i)} Then {who} saw {who} and {who},"
-            " Ms Jones.",
-            "gender": gender if of_origin is NAMED else "",
-            "job": job,
-        }
-        for job in ("nurse", "cook")
-        for of_origin in (OPEN, NAMED)
-        for i in range(5)
-        for gender, more, who in people
-    ]
-    return imported(write_texts(home / "varied.csv", rows), quick, home / "varied")
-
-
-@pytest.fixture
-def texts(varied: PersonasResult, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(varied.path, tmp_path / "texts"))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "changed"),
-    [
-        ("names", "keep", "marked_words"),
-        ("names", "released", "marked_words"),
-        ("tokenizer", "words", "marked_words"),
-        ("alpha", 0.9, "marked_words"),
-        ("c", 0.01, "marked_words"),
-        ("prior", "released", "marked_words"),
-        ("prior_scale", "rates", "marked_words"),
-        ("prior_scope", "all", "marked_words"),
-        ("permutations", 25, "word_lists"),
-        ("honorifics", "titles", "genders"),
-        ("pronouns", "released", "srb"),
-        ("hold_out", 0.5, "genders"),
-        ("c_topic", 0.9, "marked_words"),
-        ("c_english", 0.9, "marked_words"),
-    ],
-)
-def test_a_key_changes_its_table_and_the_signature(
-    texts: Path, key: str, value: object, changed: str
-) -> None:
-    before = tables(texts)
-    found = choices(texts, **{key: value})
-    assert value == found[key]
-    assert before[f"{changed}.csv"] != tables(texts)[f"{changed}.csv"]
-    assert f"| {key}={value} |" in analysis(texts)["signature"]
-    assert f"{key}={value}" not in json.loads(before["analysis.json"])["signature"]
-
-
 def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: Path) -> None:
     categories = tmp_path / "categories.toml"
     pairs = "".join(f'[[word]]\nword = "{word}"\ncategory = "warmth"\n' for word in ("warm", "kind"))
