@@ -8,14 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.command import Cli, Said
-from fakes.run_files import environment, one_line, rows, script, table, tables
+from fakes.killed import Command
+from fakes.run_files import environment, eventually, one_line, rows, script, table, tables
 from needs import require_torch
 
 from biaskit.cli.output import N_LINES, first_notes
@@ -479,31 +479,22 @@ def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, number: signal.Signals) -> None:
-    command = ["probe", "scripted:m.jsonl", "--out", "r", "--batch-size", "1"]
-    started = subprocess.Popen(
-        [sys.executable, "-m", "biaskit", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        start_new_session=True,
-    )
-    path = Path("r/probe.jsonl")
-    limit = time.monotonic() + 60
-    while not (path.exists() and path.stat().st_size > 50_000):
-        assert time.monotonic() < limit
-        assert started.poll() is None, "the run ended before it could be interrupted"
-        time.sleep(0.005)
+def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(
+    cli: Cli, folder: Path, number: signal.Signals
+) -> None:
+    command = Command("probe", ("scripted:m.jsonl", "--batch-size", "1"), folder)
+    started = command.start("r")
+    eventually(lambda: started.poll() is not None or len(command.kept("r")) > 50, 60)
+    assert started.poll() is None, "the run ended before it could be interrupted"
     started.send_signal(number)
-    _, err = started.communicate(timeout=60)
+    err = started.communicate(timeout=60)[1].decode()
     assert 130 == started.returncode, err
     kept = len(rows("r"))
     assert 0 < kept < 2_000
     assert f"{kept} finished rows" in err
     assert "r; rerun the command to resume" in err
     assert "Traceback" not in err
-    said = cli(*command[:-2])
+    said = cli("probe", "scripted:m.jsonl", "--out", "r")
     assert (0, [2_000 - kept]) == (said.code, asked(said))
 
 

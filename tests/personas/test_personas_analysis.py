@@ -34,7 +34,6 @@ from fakes.personas_runs import (
 from fakes.run_files import tables
 
 import biaskit
-from biaskit.errors import StudyError
 from biaskit.measures.personas.command import PersonasResult, personas
 from biaskit.measures.personas.design import read
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
@@ -128,9 +127,6 @@ def open_texts(n: int = 6) -> list[dict[str, str]]:
 
 def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> PersonasResult:
     return analyze_texts(path, gender="gender", occupation="job", settings={**quick, **more}, out=out)
-
-
-# --- the contract --------------------------------------------------------------------------------------
 
 
 # --- who is represented --------------------------------------------------------------------------------
@@ -449,13 +445,6 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
     assert held(("nurse",)) == held(("nurse", "cook"))
 
 
-# --- tests of one model --------------------------------------------------------------------------------
-
-
-def values(rows: Sequence[dict[str, str]], column: str) -> np.ndarray:
-    return np.array([float(row[column]) for row in rows])
-
-
 # --- between two models --------------------------------------------------------------------------------
 
 
@@ -591,30 +580,6 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     analyse(run, {"clusters": False})
     assert not (run / "tables/clusters.csv").exists()
     assert not (run / "tables/silhouette.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"nmes": "keep"}, "nmes needs a new run; .* Did you mean 'names'"),
-        ({"per_gender": 9}, "per_gender needs a new run"),
-        ({"names": "some"}, "names = some: write 'capitalised-list', 'released' or 'keep'"),
-        ({"vectors": "mine"}, "vectors = mine: write corpus, marked-lists, pretrained:PATH"),
-        ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
-        (
-            {"clusters": True, "cluster_vectors": "x"},
-            "cluster_vectors = x: write pretrained:PATH or nothing",
-        ),
-    ],
-)
-def test_a_wrong_choice_is_an_error_of_one_line_and_leaves_the_tables(
-    small: Path, settings: dict[str, Any], said: str
-) -> None:
-    before = tables(small)
-    with pytest.raises(StudyError, match=said) as caught:
-        analyse(small, settings)
-    assert "\n" not in str(caught.value)
-    assert before == tables(small)
 
 
 # --- runs that are damaged or foreign ------------------------------------------------------------------

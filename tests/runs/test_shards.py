@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.command import Cli
+from fakes.killed import Command
 from fakes.run_files import one_line, tables
 from fakes.run_files import rows_by_key as rows
 
-import biaskit
 import biaskit as bk
 from biaskit.errors import UsageError
 from biaskit.runs.shards import Shard, read_shard
 
-LONGEST_S = 240
 NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
 OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
 PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-7", "--templates", "1-3", "--batch-size", "4")
@@ -179,34 +173,6 @@ def test_shards_of_two_questions_or_models_are_refused(cli: Cli) -> None:
 # --- killed and resumed -------------------------------------------------------------------------------------
 
 
-def start(command: Sequence[str], out: str, *more: str) -> subprocess.Popen[bytes]:
-    root = str(Path(biaskit.__file__).parents[1])
-    return subprocess.Popen(
-        [sys.executable, "-m", "biaskit", *command, "--no-reuse", "--out", out, *more],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-def finish(command: Sequence[str], out: str, *more: str) -> None:
-    process = start(command, out, *more)
-    _, err = process.communicate(timeout=LONGEST_S)
-    assert 0 == process.returncode, err.decode()
-
-
-def kill_after(process: subprocess.Popen[bytes], path: Path, n_rows: int) -> None:
-    """kill -9 as soon as so many rows are there, in the middle of the run."""
-    limit = time.monotonic() + LONGEST_S
-    while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < n_rows):
-        assert time.monotonic() < limit
-        time.sleep(0.002)
-    assert process.poll() is None, "the run ended before its kill"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
 LONG_PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-20", "--batch-size", "4")
 
 
@@ -217,17 +183,19 @@ LONG_PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-20", "--batch-size", "
     ids=["probe", "personas"],
 )
 def test_three_shards_each_killed_and_resumed_are_the_unbroken_run(
-    command: Sequence[str], name: str, cli: Cli
+    command: Sequence[str], name: str, cli: Cli, folder: Path
 ) -> None:
-    finish(command, "unbroken")
-    n_rows = len(rows("unbroken", name))
+    kind_name, *arguments = command
+    whole = Command(kind_name, tuple(arguments), folder)
+    whole.finish("unbroken")
     for number in (1, 2, 3):
-        out, shard = f"s{number}", ("--shard", f"{number}/3")
-        kill_after(start(command, out, *shard), Path(out, name), 5)
-        kept = Path(out, name).read_bytes()
-        assert kept.count(b"\n") < n_rows // 3 - 4
-        finish(command, out, *shard)
-        assert Path(out, name).read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+        out = f"s{number}"
+        shard = Command(kind_name, (*arguments, "--shard", f"{number}/3"), folder)
+        assert shard.kill_at(out, 5, 0.0)[0], "the run ended before its kill"
+        kept = shard.kept(out)
+        assert len(kept) < len(whole.kept("unbroken")) // 3 - 4
+        shard.finish(out)
+        assert kept == shard.kept(out)[: len(kept)]
     said = cli("analyze", "s1", "s2", "s3", "--out", "merged")
     assert 0 == said.code, said.err
     assert rows("unbroken", name) == rows("merged", name)
