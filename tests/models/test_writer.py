@@ -6,10 +6,7 @@ import asyncio
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -18,9 +15,8 @@ from typing import Any
 
 import pytest
 from fakes.api_cases import samples
-from fakes.killed import LONGEST_S
 from fakes.personas_runs import write_vectors
-from fakes.run_files import environment, rows
+from fakes.run_files import rows
 
 import biaskit as bk
 from biaskit.errors import AskingStopped, Interrupted, ModelError, UsageError
@@ -336,42 +332,6 @@ def test_an_async_callable_has_some_batches_in_hand() -> None:
     assert AT_ONCE == most
     assert all(answers[r.key].text == f"{r.prompt.text} She" for r in requests)  # type: ignore[union-attr]
     backend.close()
-
-
-SCRIPT = """
-import sys, time
-import biaskit as bk
-n = 0
-def fn(prompts):
-    global n
-    n += 1
-    time.sleep(0.05)
-    return [f"{'She' if i % 2 else 'He'} is kind, {n} {i}." for i, _ in enumerate(prompts)]
-asked = {"occupations": "nurse", "per_gender": 6, "settings": SETTINGS, "out": "texts"}
-bk.personas(bk.writer("mine", fn, batch_size=4), **asked, watcher=bk.Silent())
-""".replace("SETTINGS", repr(CHEAP))
-
-
-@pytest.mark.process
-def test_a_killed_run_loses_the_batch_under_way_at_most(tmp_path: Path) -> None:
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment())
-
-    process, file = start(), tmp_path / "texts" / "personas.jsonl"
-    limit = time.monotonic() + LONGEST_S
-    while not file.exists() or file.read_bytes().count(b"\n") < 8:
-        assert process.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    kept = file.read_bytes()
-    kept = kept[: kept.rfind(b"\n") + 1]
-    assert kept.count(b"\n") in (8, 12)
-    assert 0 == start().wait(LONGEST_S)
-    assert file.read_bytes().startswith(kept)
-    keys = [row["key"] for row in rows(file.parent, file.name)]
-    assert 2 * 3 * 6 + 2 * 12 <= len(keys) == len(set(keys))
 
 
 # --- and afterwards --------------------------------------------------------------------------------------
