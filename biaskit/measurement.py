@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from biaskit.exchange.card import CardTable
     from biaskit.exchange.lm_eval_task import Asked
     from biaskit.exchange.results import Named
+    from biaskit.models.entry import ModelEntry
     from biaskit.progress import Watcher
     from biaskit.records import SampleRequest, ScoreRequest
     from biaskit.report.content import Content, Shown
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from biaskit.report.result import RunResult
     from biaskit.runs.collection import Part, StoredRun
     from biaskit.runs.designs import Design
+    from biaskit.runs.manifest import Manifest
     from biaskit.runs.session import Outcome, Session
     from biaskit.runs.start import Open
     from biaskit.study.keys import Study
@@ -144,9 +146,7 @@ class Measurement:
         return False
 
     @in_file("ask")
-    def open_model(
-        self, design: Design, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
-    ) -> Any:
+    def open_model(self, design: Design, spec: str, *, asked_as: ModelEntry | None = None, **how: Any) -> Any:
         """Open a model as a design needs it, or as its entry in a manifest says it was asked."""  # *
         raise self._lacks("open_model", "ask")
 
@@ -156,7 +156,7 @@ class Measurement:
         raise self._lacks("ask", "ask")
 
     @in_file("ask")
-    def finder(self, manifest: Mapping[str, Any], design: Design) -> Callable[[Row], Found | None] | None:
+    def finder(self, manifest: Manifest, design: Design) -> Callable[[Row], Found | None] | None:
         """Map a stored row to the model and the request that it answers; None: rows answer no request."""
         return None
 
@@ -171,14 +171,12 @@ class Measurement:
         return str(row["key"])
 
     @in_file("ask")
-    def what_is_open(
-        self, run: Path, manifest: Mapping[str, Any], design: Design, *, skip_bad: bool = False
-    ) -> Open:
+    def what_is_open(self, run: Path, manifest: Manifest, design: Design, *, skip_bad: bool = False) -> Open:
         """Count what a stored run still has to ask."""
         raise RunError(f"Runs of `biaskit {self.name}` take no files of answers.")
 
     @in_file("ask")
-    def progress(self, run: Path, manifest: Mapping[str, Any], design: Design) -> tuple[int, int | None]:
+    def progress(self, run: Path, manifest: Manifest, design: Design) -> tuple[int, int | None]:
         """Count what a run has asked, and what it plans (None: nobody knows)."""
         from biaskit.runs.store import count_rows, rows_file
 

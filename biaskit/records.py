@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args
 
 BiasType = Literal["explicit", "implicit"]
 Context = Literal["plain", "dialogue"]
@@ -139,6 +139,8 @@ class TargetWord:
 class Estimator:
     """How a probability is obtained, as far as a cell's key depends on it (methods/estimators#estimators)."""
 
+    __pydantic_config__: ClassVar = {"extra": "forbid"}  # of a manifest: what is unknown would change keys
+
     name: EstimatorName = "exact"
     k: int | None = None  # top-k: how many of the most probable tokens are listed
     samples: int | None = None  # sampling: samples per cell, at temperature 1 and top_p 1
@@ -148,8 +150,15 @@ class Estimator:
         """Give it the form of keys and manifests; `exact` is a plain text, as in the oldest rows."""
         if self.name == "exact":
             return "exact"
+        return {"name": self.name, **self._settings()}
+
+    def __str__(self) -> str:
+        settings = [f"{name}={value}" for name, value in self._settings().items()]
+        return f"{self.name}({','.join(settings)})" if settings else self.name
+
+    def _settings(self) -> dict[str, int]:
         parts = {"k": self.k, "samples": self.samples, "max_new_tokens": self.max_new_tokens}
-        return {"name": self.name, **{name: value for name, value in parts.items() if value is not None}}
+        return {name: value for name, value in parts.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ def command(
                 f" {', '.join(CONTRASTS)}.{nearest(contrast, CONTRASTS)}"
             )
     paths = named_or_newest(runs)
-    if not runs and len(read_manifest(paths[0])["models"]) < 2:
+    if not runs and len(read_manifest(paths[0]).models) < 2:
         raise UsageError(f"Name runs to compare: the newest, {paths[0]}, has only one model.")
     result = compare(*paths, **chosen)
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():

@@ -53,14 +53,14 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
 
 def _contexts(run: StoredRun) -> dict[str, Any]:
     """Everything that numbers of a run depend on beside its prompts, by name."""
-    resolved = run.manifest["resolved"]
+    resolved = run.manifest.resolved
     study, choices = resolved.get("study", {}), run.analysis.get("choices", {})
     drawn = () if resolved.get("imported") else DRAWN
-    settings = {"study": run.manifest["study"]}
+    settings = {"study": run.manifest.study}
     settings |= {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
     settings |= {name: study[name] for name in drawn if name in study}
     settings |= {name: value for name, value in choices.items() if name not in NO_NUMBER}
-    version = run.analysis.get("versions", run.manifest["versions"]).get("biaskit", "")
+    version = run.analysis.get("versions", run.manifest.versions).get("biaskit", "")
     return settings | {"biaskit's version": version}
 
 

@@ -29,7 +29,7 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
     files: dict[str, bytes] = {}
     for run, model, results in found:
         # The same for the same run and model, in the form of version 4 that the schema asks for.
-        identity = digest([run.manifest["signature"], run.analysis["rows_digest"], model.label])
+        identity = digest([run.manifest.signature, run.analysis["rows_digest"], model.label])
         name = uuid.UUID(bytes=bytes.fromhex(identity)[:16], version=4)
         text = json.dumps(_document(run, model, results, organization), indent=1, allow_nan=False)
         files[f"{name}.json"] = f"{text}\n".encode("ascii")
@@ -40,11 +40,11 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
 
 def _document(run: StoredRun, model: Model, results: Sequence[Result], organization: str) -> dict[str, Any]:
     kind, _, name = model.spec.partition(":")
-    now, study = str(int(time.time())), run.manifest["study"]
+    now, study = str(int(time.time())), run.manifest.study
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
     source = {"source_name": f"biaskit, study {study}", "source_type": "evaluation_run"}
     source |= {"source_organization_name": organization, "evaluator_relationship": "other"}
-    library = {"name": "biaskit", "version": str(run.manifest["versions"].get("biaskit", UNSTATED))}
+    library = {"name": "biaskit", "version": str(run.manifest.versions.get("biaskit", UNSTATED))}
     details = {
         "deployment_type": "self_deployed" if model.where == "local" else UNSTATED,
         "model_availability": "open_weights" if kind == "hf" else UNSTATED,
@@ -55,8 +55,8 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
     }
-    document["source_metadata"] = _with_details(source, command=str(run.manifest["command"]))
-    document["eval_library"] = _with_details(library, signature=str(run.manifest["signature"]))
+    document["source_metadata"] = _with_details(source, command=str(run.manifest.command))
+    document["eval_library"] = _with_details(library, signature=str(run.manifest.signature))
     document["model_info"] = _with_details({"name": model.label, "id": ident}, **details)
     document["evaluation_results"] = [_result(run, model, result) for result in results]
     if model.last_answered:
@@ -87,7 +87,7 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
         "min_score": 0.0,
         "max_score": 1.0,
     }
-    study = f"biaskit {run.manifest['study']}"
+    study = f"biaskit {run.manifest.study}"
     about = _texts({"estimator": model.estimator or "texts", "prompt_format": model.prompt_format})
     details = {"score": result.share, "details": _texts(result.beside), "uncertainty": uncertainty}
     return {

@@ -64,5 +64,5 @@ def _notes(run: StoredRun, model: Model, result: Result) -> str:
     parts = [f"share of {result.named.gender}, a fraction", ends]
     for name, value in result.beside.items():
         parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
-    version = run.manifest["versions"].get("biaskit", "")
+    version = run.manifest.versions.get("biaskit", "")
     return "; ".join([*parts, f"model {model.fingerprint[:12]}", f"biaskit {version}", NO_DIRECTION])

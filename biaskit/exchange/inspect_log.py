@@ -39,7 +39,7 @@ def as_inspect(source: Source) -> ExportFiles:
         for label, kind, rows, table_row in measurement(run.measurement).samples(run):
             logs.setdefault((label, kind), []).append((rows, table_row))
         for (label, kind), samples in logs.items():
-            name = f"{slug(str(run.manifest['study']))}-{slug(label)}-{kind}.eval"
+            name = f"{slug(str(run.manifest.study))}-{slug(label)}-{kind}.eval"
             files[name] = _log(run, label, kind, samples)
     return ExportFiles(files, next(iter(files), ""), ("inspect view --log-dir FOLDER shows them",))
 
@@ -47,19 +47,20 @@ def as_inspect(source: Source) -> ExportFiles:
 def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> bytes:
     """Write a log of one model and kind of sample; Inspect itself checks every part of it."""
     logs = package("inspect_ai.log", "inspect", _WHY)
-    entry, study = run.manifest["models"][label], str(run.manifest["study"])
-    spec, signature = str(entry["spec"]), str(run.analysis["signature"])
+    entry, study = run.manifest.models[label], str(run.manifest.study)
+    spec, signature = entry.spec, str(run.analysis["signature"])
     ident = key_of([signature, run.analysis["rows_digest"], label, kind])[:22]
     stamps = [row.get("answered_at") for rows, _ in samples for row in rows]
     times = sorted(map(str, filter(None, stamps))) or [_NEVER]
     about = {"label": label, "signature": signature, "notes": run.analysis["notes"]}
-    about |= {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_format", "estimator")}
+    about |= {name: getattr(entry, name) for name in ("fingerprint", "tuning", "prompt_format")}
+    about["estimator"] = entry.estimator_key
     evaluated: dict[str, Any] = dict.fromkeys(("eval_id", "run_id", "task_id"), ident)
     evaluated |= {"created": times[0], "task": f"{study}-{kind}", "model": spec}
     results: dict[str, Any] = dict.fromkeys(("total_samples", "completed_samples"), len(samples))
     results["scores"] = list(_scores(run, label, kind, len(samples)))
     evaluated |= {"dataset": {"name": study, "samples": len(samples)}, "config": {}, "metadata": about}
-    evaluated["packages"] = run.manifest["versions"]
+    evaluated["packages"] = run.manifest.versions
     # What models wrote is shown as it is: no markup, no links, no pictures.
     evaluated["viewer"] = {"trust_content": False}
     log: dict[str, Any] = {

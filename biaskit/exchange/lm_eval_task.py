@@ -23,7 +23,6 @@ from biaskit.models.conversation import forms_of
 from biaskit.models.token_trie import shortest_extensions
 from biaskit.records import ScoreRequest
 from biaskit.runs.collection import StoredRun
-from biaskit.runs.manifest import estimator_of
 from biaskit.runs.store import slug
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
@@ -80,9 +79,9 @@ def as_lm_eval(source: Source) -> ExportFiles:
     notes: list[str] = []
     suites: list[tuple[str, Asked]] = []  # the name of a study, and what was asked
     for run in source.collection.runs:
-        study = str(run.manifest["study"])
+        study = str(run.manifest.study)
         for asked in _asked(run, notes):
-            how = estimator_of(run.manifest["models"][asked.label])
+            how = run.manifest.models[asked.label].estimator_name
             if how != "exact":
                 notes.append(f"{asked.label} was measured by {how}; the harness needs every log-probability")
             if not any((study, *asked[1:]) == (other, *same[1:]) for other, same in suites):

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from biaskit.errors import UsageError, nearest
+from biaskit.models.entry import ModelEntry
 from biaskit.models.thoughts import Thinking
 from biaskit.records import TEMPLATE_DATE, THOUGHT_TOKENS, EstimatorName
 
@@ -46,10 +47,9 @@ class LocalOptions:
     def __post_init__(self) -> None:
         _check("dtype", self.dtype, get_args(Dtype))
 
-    def as_before(self, known: Mapping[str, Any]) -> LocalOptions:
+    def as_before(self, known: ModelEntry | None) -> LocalOptions:
         """Replace dtype `auto` by that of the run's entry, so that no machine changes the model."""
-        details = known.get("details")
-        before: Any = details.get("dtype") if isinstance(details, Mapping) else None
+        before: Any = None if known is None else known.details.get("dtype")
         if self.dtype != "auto" or before not in get_args(Dtype):
             return self
         return replace(self, dtype=before)
@@ -87,9 +87,6 @@ class Account:
     spent: float = 0.0  # USD in earlier starts, by all models of the run
     promise: Callable[[float], None] | None = None
     """Called with the USD that this model may have spent in this start, before it spends them."""
-
-
-NEW: Mapping[str, Any] = {}  # a manifest entry of a model that no start has opened yet
 
 
 def _check(name: str, value: str, allowed: tuple[str, ...]) -> None:

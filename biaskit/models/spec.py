@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,8 @@ from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.options import LENT, NEW, Account, LocalOptions, ScoringOptions
+from biaskit.models.entry import ModelEntry
+from biaskit.models.options import LENT, Account, LocalOptions, ScoringOptions
 from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def open_scorer(
     local: LocalOptions = LocalOptions(),
     scoring: ScoringOptions = ScoringOptions(),
     api: ApiOptions | None = None,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
 ) -> ContinuationScorer:
     """Open a spec as a scorer, checked, its weights not loaded; `known`: its entry in the run's manifest."""
@@ -89,7 +89,7 @@ def open_generator(
     label: str,
     local: LocalOptions = LocalOptions(),
     api: ApiOptions | None = None,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
 ) -> TextGenerator:
     """Open the model behind a spec as a generator; arguments as for `open_scorer`."""

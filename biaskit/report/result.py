@@ -12,7 +12,6 @@ from biaskit.arguments import PATH, as_called, fits
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
-from biaskit.measurement import measurement
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.report.render.generic import tables_of
@@ -92,12 +91,12 @@ class RunResult(Printed):
         try:
             table = read_set(self.path, (name,)).frame(name)
         except RunError:
-            refuse_shard(self.path, read_manifest(self.path))
+            refuse_shard(self.path, read_manifest(self.path).shard)
             raise
         if table is not None:
             return table
         manifest = read_manifest(self.path)
-        resolved = manifest["resolved"]
+        resolved = manifest.resolved
         if "contrast" in resolved:
             first, second = self.analysis()["choices"].get("contrast") or resolved["contrast"]
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
@@ -129,7 +128,7 @@ class RunResult(Printed):
     def document(self) -> Document:
         """Lay out what the command prints: the tables that are `printed`, notes and the signature."""
         shown = read_set(self.path)
-        tables = tables_of(read_manifest(self.path)["measurement"], shown.rows())
+        tables = tables_of(read_manifest(self.path).measurement, shown.rows())
         return Document(tuple(tables), self.warnings, str(shown.analysis["signature"]))
 
     def __repr__(self) -> str:
@@ -145,11 +144,11 @@ class RunResult(Printed):
         except RunError:
             yield "no tables"
         else:
-            models = list(manifest["models"])
+            models = list(manifest.models)
             yield ", ".join(models) if len(models) <= SHOWN_MODELS else f"{len(models)} models"
             n = analysis.get("n_prompts", analysis.get("n_texts"))
             if n is not None:
-                yield count(n, measurement(manifest["measurement"]).unit)
+                yield count(n, manifest.kind.unit)
         if self.warnings:
             yield count(len(self.warnings), "warning")
             yield from ["weak evidence"] * any(": weak evidence, " in note for note in self.warnings)

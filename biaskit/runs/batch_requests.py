@@ -54,10 +54,9 @@ def write_requests(
 def _notes(path: Path, requests: RequestFile, run: Path, kind: Measurement, design: Design) -> list[str]:
     """Say what was assumed and written, and what comes next."""
     manifest, notes = read_manifest(run), []
-    for label, entry in manifest["models"].items():
-        capabilities = entry.get("abilities") or {}
-        if capabilities.get("assumed"):
-            assumed = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
+    for label, entry in manifest.models.items():
+        if entry.abilities.get("assumed"):
+            assumed = entry.abilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
                 f"{label} was not tested, so its abilities are assumed: {assumed}. Change them with"
                 " --prompt-format, --estimator and --batch-size (texts per request), in another --out"

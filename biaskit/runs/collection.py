@@ -12,11 +12,12 @@ from biaskit.errors import RunError, UsageError
 from biaskit.measurement import KINDS, measurement
 from biaskit.records import OWN_SYSTEM
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
-from biaskit.runs.manifest import estimator_of, read_manifest
+from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.store import read_rows, rows_file
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import ANSWERS_OF_MODELS
-from biaskit.tables.query import Row, Tables, contrast_of
+from biaskit.tables.query import Row, Tables
 from biaskit.tables.sets import read_set
 
 BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
@@ -70,6 +71,11 @@ class Part:
     commands: tuple[str, ...] = ()  # how each run was made
     claims: Mapping[str, Claim] = field(default_factory=dict)  # by name of a paper's table; absent: none
 
+    @property
+    def tests(self) -> list[Contrast]:
+        """Its rows of tests.csv."""
+        return list(map(Contrast.of, self.tables.get("tests", ())))
+
     def claim(self, table: str) -> Claim:
         """Tell whether this part's table is a paper's (`runs/claims.py`)."""
         return self.claims.get(table, Claim.NONE)
@@ -80,7 +86,7 @@ class StoredRun:
     """A run with its tables; its models are named as in the whole collection."""
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     analysis: Mapping[str, Any]
     tables: Tables  # without tests between models: most of a run of many, and a comparison makes its own
     names: Mapping[str, str]  # label in the run's rows → label in the collection
@@ -88,23 +94,22 @@ class StoredRun:
     @property
     def measurement(self) -> str:
         """Which kind of measurement it is."""
-        return str(self.manifest["measurement"])
+        return self.manifest.measurement
 
     @property
     def study(self) -> str:
         """The name of its study."""
-        return str(self.manifest["study"])
+        return self.manifest.study
 
     @property
     def question(self) -> Mapping[str, Any]:
         """What was asked, as far as two runs could differ in it."""
-        question: Mapping[str, Any] = self.manifest["question"]
-        return question
+        return self.manifest.question
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Read its rows in the order in which they were stored; none where the file is gone."""
         file = rows_file(self.path, self.measurement)
-        skip = bool(self.manifest["resolved"]["study"].get("skip_bad_lines", False))
+        skip = bool(self.manifest.resolved["study"].get("skip_bad_lines", False))
         return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
 
 
@@ -115,11 +120,6 @@ class Collection:
     runs: tuple[StoredRun, ...]
     parts: tuple[Part, ...]
     notes: tuple[str, ...]
-
-    @property
-    def manifests(self) -> tuple[Mapping[str, Any], ...]:
-        """One for each run; models are named as in the tables."""
-        return tuple(run.manifest for run in self.runs)
 
     def runs_of(self, part: Part) -> tuple[StoredRun, ...]:
         """Find the runs whose tables a part holds."""
@@ -154,25 +154,26 @@ def gather(paths: Sequence[Path]) -> Collection:
 def _read(path: Path) -> StoredRun:
     """Read a run of a measurement. Raises `RunError` for another folder."""
     manifest = read_manifest(path)
-    if manifest["measurement"] not in KINDS:
+    if manifest.measurement not in KINDS:
         raise RunError(
-            f"{path} is not a run of a measurement ({manifest['measurement']!r}): name the runs themselves."
+            f"{path} is not a run of a measurement ({manifest.measurement!r}): name the runs themselves."
         )
     stored = read_set(path)
-    tables = stored.rows()
+    tables: dict[str, Sequence[Row]] = {**stored.rows()}
     if tests := tables.get("tests"):
-        tables["tests"] = [row for row in tests if contrast_of(row) not in BETWEEN_MODELS]
-    return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest["models"]})
+        own = [row for row in map(Contrast.of, tests) if row.contrast not in BETWEEN_MODELS]
+        tables["tests"] = own
+    return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest.models})
 
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:
     """Map, for each run, its labels to those in the collection."""
-    counts = Counter((run.measurement, label) for run in stored for label in run.manifest["models"])
+    counts = Counter((run.measurement, label) for run in stored for label in run.manifest.models)
     folders = _folders([run.path for run in stored])
     names_of_runs = []
     for run, folder in zip(stored, folders, strict=True):
         names = {}
-        for label in run.manifest["models"]:
+        for label in run.manifest.models:
             new = label if counts[run.measurement, label] == 1 else f"{label} ({folder})"
             if new != label and (run.measurement, new) in counts:
                 raise UsageError(f"Two models would be called {new!r}: give one of them another label.")
@@ -195,7 +196,7 @@ def _folders(paths: Sequence[Path]) -> list[str]:
 def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     if all(label == new for label, new in names.items()):
         return run
-    models = {names[label]: entry for label, entry in run.manifest["models"].items()}
+    models = {names[label]: entry for label, entry in run.manifest.models.items()}
     tables: dict[str, list[Row]] = {}
     for name, rows in run.tables.items():
         columns = [column for column in MODEL_COLUMNS if rows and column in rows[0]]
@@ -206,7 +207,7 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     analysis = dict(run.analysis)
     if isinstance(answered := analysis.get("answered"), Mapping):
         analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}
-    return StoredRun(run.path, {**run.manifest, "models": models}, analysis, tables, names)
+    return StoredRun(run.path, run.manifest.model_copy(update={"models": models}), analysis, tables, names)
 
 
 # --- parts -------------------------------------------------------------------------------------------
@@ -244,7 +245,7 @@ def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
 
 def _part(group: Sequence[StoredRun], study: str) -> Part:
     first = group[0]
-    resolved, choices = first.manifest["resolved"], first.analysis.get("choices", {})
+    resolved, choices = first.manifest.resolved, first.analysis.get("choices", {})
     contrast = choices.get("contrast") or resolved.get("contrast") or ("", "")
     tables: dict[str, list[Row]] = {}  # a table that only some runs have holds theirs
     models: list[Model] = []
@@ -257,7 +258,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
                 tables.setdefault(name, []).extend(rows)
         models += _models(run)
         notes |= dict.fromkeys(map(str, run.analysis.get("notes", ())))
-        papers |= dict.fromkeys(papers_of(run.manifest["resolved"]))
+        papers |= dict.fromkeys(papers_of(run.manifest.resolved))
         strict |= run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"}
     return Part(
         measurement=first.measurement,
@@ -275,8 +276,8 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         strict=strict,
         templates=_entries(group, measurement(first.measurement).asked) or _entries(group, "templates"),
         debiasing_prompts=_entries(group, "debiasing_prompts"),
-        commands=tuple(str(run.manifest.get("command", "")) for run in group),
-        claims=together([claims_of(run.manifest["resolved"]) for run in group]),
+        commands=tuple(run.manifest.command for run in group),
+        claims=together([claims_of(run.manifest.resolved) for run in group]),
     )
 
 
@@ -289,7 +290,7 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
     """List a kind of entries of what the runs asked, each once, in order of appearance; a text is a name."""
     entries: list[Row] = []
     for run in group:
-        for stated in run.manifest["resolved"].get(name, ()):
+        for stated in run.manifest.resolved.get(name, ()):
             entry = {"name": stated} if isinstance(stated, str) else stated
             if entry and entry not in entries:
                 entries.append(entry)
@@ -298,24 +299,22 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
 
 def _models(run: StoredRun) -> Iterator[Model]:
     answered = run.analysis.get("answered") or {}
-    for label, entry in run.manifest["models"].items():
-        details = entry.get("details") or {}
-        prompt_format = str(entry.get("prompt_format", ""))
-        in_force = prompt_format.startswith("chat") and not run.question.get("system_prompt")
+    for label, entry in run.manifest.models.items():
+        in_force = entry.prompt_format.startswith("chat") and not run.question.get("system_prompt")
         seen = answered.get(label) or {}
         first, last = (str(seen.get(end) or "")[:10] or None for end in ("first", "last"))
         yield Model(
             label=label,
-            spec=str(entry.get("spec", "")),
-            fingerprint=str(entry.get("fingerprint", "")),
-            tuning=str(entry.get("tuning", "unknown")),
-            where=str(entry.get("where", "")),
-            prompt_format=prompt_format,
-            estimator=estimator_of(entry),
+            spec=entry.spec,
+            fingerprint=entry.fingerprint,
+            tuning=entry.tuning,
+            where=entry.where,
+            prompt_format=entry.prompt_format,
+            estimator=entry.estimator_name,
             run=str(run.path),
-            details=details,
+            details=entry.details,
             answered_by=tuple(seen.get("by", ())),
             first_answered=first,
             last_answered=last,
-            own_system=str(details.get(OWN_SYSTEM, "")) if in_force else "",
+            own_system=str(entry.details.get(OWN_SYSTEM, "")) if in_force else "",
         )

@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 from biaskit.common.wording import count
 from biaskit.errors import ModelError
 from biaskit.models.base import closing_stream
+from biaskit.models.entry import ModelEntry
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, PromptFormat
 from biaskit.runs.drift import Drift, model_of
-from biaskit.runs.manifest import write_manifest
 from biaskit.runs.reuse import copy_rows, rows_beside
 from biaskit.runs.session import Session
 from biaskit.runs.store import RowWriter, StoredRows, rows_file
@@ -94,8 +94,8 @@ def ask_models(
     models: Mapping[str, Any],
     stored: StoredRows[Any],
     work_of: Callable[[str], Work[Any]],
-    entry_of: Callable[[str], dict[str, Any]],
-    sign: Callable[[Mapping[str, Any]], str],
+    entry_of: Callable[[str], ModelEntry],
+    sign: Callable[[Mapping[str, ModelEntry]], str],
 ) -> None:
     """Ask every model or show its plan; `work_of`, `entry_of`: from a label to questions, to its entry."""
     if session.dry_run:
@@ -155,10 +155,10 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
         usage.note({**used, **work.model.used()}, last=last)
 
     def keep_up() -> None:
-        entry = {} if work.extra else session.manifest["models"][work.label]
-        if not work.extra and entry.get("batch_size") != work.model.batch_size:
-            entry["batch_size"] = work.model.batch_size  # what `auto` found: a resumed run must cut the same
-            write_manifest(session.run, session.manifest)
+        entry = session.manifest.models[work.label]
+        if not work.extra and entry.batch_size != work.model.batch_size:
+            entry.batch_size = work.model.batch_size  # what `auto` found: a resumed run must cut the same
+            session.manifest.write(session.run)
         session.watcher.progress(*work.progress())
         note_usage()
 

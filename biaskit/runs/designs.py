@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.errors import StudyError, nearest
 from biaskit.measurement import measurement
+from biaskit.models.entry import ModelEntry
 from biaskit.records import Item, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import LATER_KEYS, Study
@@ -32,8 +33,8 @@ class Design(Protocol):
     def question(self) -> dict[str, Any]:
         """List what must agree for two commands to share one folder: each choice that changes a key."""
 
-    def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
-        """Write the line that stands under every table; `models`: label → entry of the manifest."""
+    def sign(self, models: Mapping[str, ModelEntry]) -> str:
+        """Write the line that stands under every table."""
 
 
 def describe_lists(design: Any, **lists: Any) -> dict[str, Any]:
@@ -87,9 +88,7 @@ def design_digest(content: Mapping[str, Any]) -> str:
     return digest(question)
 
 
-def sign_design(
-    study: Study, models: Mapping[str, Mapping[str, Any]], design: str, shown: Mapping[str, str]
-) -> str:
+def sign_design(study: Study, models: Mapping[str, ModelEntry], design: str, shown: Mapping[str, str]) -> str:
     """Write the line that stands under every table: each choice that changes one of its numbers.
 
     `design` is the digest of what was asked, `shown` what the measurement always states; every analysis key
@@ -98,11 +97,11 @@ def sign_design(
     choices = stated_choices(study)
     named, callables, unsaved, formats = [], [], [], set()
     for label, entry in models.items():
-        named.append(f"{label}@{entry['fingerprint'][:12]}")
-        formats.add(str(entry["prompt_format"]))
-        if entry["where"] == "callable":
+        named.append(f"{label}@{entry.fingerprint[:12]}")
+        formats.add(entry.prompt_format)
+        if entry.where == "callable":
             callables.append(label)
-        if str(entry["spec"]).startswith("object:"):
+        if entry.spec.startswith("object:"):
             unsaved.append(label)
     stated = {
         "biaskit": versions().get("biaskit", ""),

@@ -8,6 +8,7 @@ from itertools import repeat, takewhile
 from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
+from biaskit.models.entry import ModelEntry
 from biaskit.records import ANSWERED_SEPARATOR, ModelIdentity, Sample, Scored
 from biaskit.study.keys import Study
 
@@ -106,7 +107,7 @@ class Answerers:
             for label, (first, last) in self._dates.items()
         }
 
-    def notes(self, models: Mapping[str, Mapping[str, Any]], study: Study) -> list[str]:
+    def notes(self, models: Mapping[str, ModelEntry], study: Study) -> list[str]:
         """Write a sentence for each API model and each that thinks, and a warning for several models."""
         sentences = []
         for label, of_model in self._thoughts.items():
@@ -114,8 +115,8 @@ class Answerers:
             if thinks := of_model["thinks"]:
                 sentences.append(f"{label}: {thinks:,} of {n:,} answers contain thoughts, left out here")
             if cut:
-                entry, key = models.get(label, {}), "thought_tokens"
-                if entry.get("where") == "api" and not (entry.get("abilities") or {}).get("reasoning"):
+                entry, key = models.get(label), "thought_tokens"
+                if entry and entry.where == "api" and not entry.abilities.get("reasoning"):
                     key = study.limit_key
                 sentences.append(
                     f"{label}: in {cut:,} of {n:,} answers the thoughts reached the token limit:"
@@ -123,7 +124,7 @@ class Answerers:
                 )
         for label, entry in models.items():
             names = self._rows.get(label)
-            if entry.get("where") != "api" or not names:
+            if entry.where != "api" or not names:
                 continue
             first, last = (at[:10] for at in self._dates[label])
             when = first if first == last else f"{first} to {last}"

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, ValidationError
 
 from biaskit.common.files import write_or_refuse
 from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.errors import RunError
 from biaskit.measurement import KINDS, Measurement, measurement
-from biaskit.records import DebiasingPrompt, Item, ModelIdentity, PromptFormat, Template
-
-RUN_FORMAT = 1
+from biaskit.models.entry import ModelEntry
+from biaskit.records import DebiasingPrompt, Item, Template
+from biaskit.runs.designs import Design
+from biaskit.runs.shards import WHOLE, Shard
 
 COMPARISON = "compare"
 """The measurement that a comparison's manifest names: a folder with tables of several runs and no rows."""
@@ -25,41 +26,13 @@ MANIFEST = "manifest.json"
 
 _REMEDY = "Restore it from a backup; the rows are unharmed."
 _FILE = Inputs(RunError, most=512 * 2**20, remedy=_REMEDY)
-_Whole = Annotated[int, Field(ge=0)]
-_Positive = Annotated[int, Field(ge=1)]
 
 
-# --- its format ---------------------------------------------------------------------------------------------
+# --- a study in it ------------------------------------------------------------------------------------------
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="allow", protected_namespaces=())
-
-
-class _Estimator(_Table):
-    name: str
-    samples: _Positive | None = None
-
-
-class _Continuations(_Table):
-    fingerprint: str
-    estimator: _Estimator
-
-
-class ModelEntry(_Table):
-    """A model, as a run opened it."""
-
-    spec: str
-    fingerprint: str
-    tuning: str
-    where: str
-    prompt_format: str | None
-    details: dict[str, str | int | float | bool | None]
-    abilities: dict[str, JsonValue] | None = None  # what was measured of an API's endpoint
-    estimator: Literal["exact"] | _Estimator | None = None  # None: texts
-    batch_size: _Positive | None = None  # None: auto, and not measured yet
-    notes: list[str] | None = None  # None: not asked yet
-    continuations: _Continuations | None = None
 
 
 class _Study(_Table):
@@ -101,44 +74,97 @@ class _Runs(_Table):
 R = TypeVar("R")
 
 
-class Manifest(_Table, Generic[R]):
-    """manifest.json."""
+class _Resolved(BaseModel, Generic[R]):
+    """What a kind stores of a study, where a manifest has it."""
+
+    resolved: R
+
+
+# --- the manifest -----------------------------------------------------------------------------------------
+
+
+class Manifest(_Table):
+    """manifest.json: which models were asked what; a start of the run changes it and writes it again."""
 
     format: Literal[1]
     measurement: str
     study: str
-    question: dict[str, JsonValue]
-    resolved: R
+    question: dict[str, Any]  # what a new command must agree with
+    resolved: dict[str, Any]  # the design, as its kind describes it
     models: dict[str, ModelEntry]
     versions: dict[str, str]
-    command: str | None = None
-    shard: tuple[_Positive, _Positive] = (1, 1)
-    recorded: str | None = None  # which shipped corpus was copied
+    command: str = ""
     signature: str
+    shard: Shard = WHOLE
+    recorded: str | None = None  # which shipped corpus was copied
+    _run: Path = PrivateAttr(default=Path())  # the folder that it was read from
+
+    @classmethod
+    def new(cls, measurement: str, study: str, **asked: Any) -> Self:
+        """Make a manifest; its signature follows from its models."""
+        stated = {"question": {}, "resolved": {}, "models": {}, "signature": "", **asked}
+        return cls(format=1, measurement=measurement, study=study, versions=versions(), **stated)
+
+    @property
+    def kind(self) -> Measurement:
+        """Its kind. Raises `RunError` for a comparison, and for a kind unknown here."""
+        if self.measurement == COMPARISON:
+            raise RunError(f"{self._run} is a comparison, which has no rows: name one of its runs.")
+        if self.measurement not in KINDS:
+            raise RunError(
+                f"{self._run} is a run of the measurement {self.measurement!r}, unknown to this version of"
+                " biaskit."
+            )
+        return measurement(self.measurement)
+
+    @property
+    def imported(self) -> dict[str, Any] | None:
+        """The source of texts that were at hand; None where a model was asked."""
+        return self.resolved.get("imported")
+
+    def design(self, overrides: Mapping[str, Any] | None = None) -> Design:
+        """Read what was asked; `overrides` may set analysis keys only."""
+        return self.kind.read(self.resolved, overrides)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the file holds: no field that was never set, and no shard of a whole run."""
+        left_out = {"shard"} if self.shard.whole else set[str]()
+        return self.model_dump(mode="json", exclude_unset=True, exclude=left_out)
+
+    def write(self, run: Path) -> None:
+        """Write manifest.json, whole or not at all."""
+        write_or_refuse(run / MANIFEST, (json.dumps(self.as_json(), indent=1) + "\n").encode("ascii"))
 
 
-class _Comparison(Manifest[_Runs]):
-    models: dict[str, JsonValue]  # type: ignore[assignment]
+class ComparisonManifest(Manifest):
+    """That of a comparison, whose models have an entry for each kind."""
 
-
-# --- read and written -------------------------------------------------------------------------------------
+    models: dict[str, dict[str, ModelEntry]]  # type: ignore[assignment]
 
 
 def is_comparison(path: Path) -> bool:
     """Tell whether a folder holds what `compare` wrote; an unreadable manifest is no comparison's."""
     try:
-        return bool(read_manifest(path)["measurement"] == COMPARISON)
+        return read_manifest(path).measurement == COMPARISON
     except RunError:
         return False
 
 
-def read_manifest(path: Path) -> dict[str, Any]:
-    """Read a run's manifest and check its format. Raises `RunError` with the place that does not fit."""
-    file = path / MANIFEST
+def read_manifest(run: Path) -> Manifest:
+    """Read a run's manifest and check its format. Raises `RunError` with the place that does not fit.
+
+    One of a kind that is unknown here stays readable.
+    """
+    file = run / MANIFEST
     content = _FILE.content(file)
     try:
-        manifest: dict[str, Any] = json.loads(content)
-        _format_of(manifest["measurement"]).model_validate_json(content, strict=True)
+        kind_name = json.loads(content)["measurement"]
+        form = ComparisonManifest if kind_name == COMPARISON else Manifest
+        manifest = form.model_validate_json(content, strict=True)
+        stored: Any = _Runs if kind_name == COMPARISON else dict[str, JsonValue]
+        if kind_name in KINDS:
+            stored = measurement(kind_name).stored
+        _Resolved[stored].model_validate_json(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(key) for key in first["loc"])
@@ -146,33 +172,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise RunError(f"{file}: {place} {what}. {_REMEDY}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
         raise RunError(f"{file} is not a manifest written by biaskit. {_REMEDY}") from None
+    manifest._run = run
     return manifest
-
-
-def kind_of(run: Path) -> Measurement:
-    """Find the kind of a run. Raises `RunError` for a comparison, and for a kind unknown here."""
-    kind_name = read_manifest(run)["measurement"]
-    if kind_name == COMPARISON:
-        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
-    if kind_name not in KINDS:
-        raise RunError(
-            f"{run} is a run of the measurement {kind_name!r}, unknown to this version of biaskit."
-        )
-    return measurement(kind_name)
-
-
-def _format_of(kind_name: str) -> type[BaseModel]:
-    """Find the form of a kind's manifest; one of a kind that is not known here stays readable."""
-    if kind_name == COMPARISON:
-        return _Comparison
-    stored: Any = measurement(kind_name).stored if kind_name in KINDS else dict[str, JsonValue]
-    form: type[BaseModel] = Manifest[stored]
-    return form
-
-
-def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
-    """Write manifest.json, whole or not at all."""
-    write_or_refuse(path / MANIFEST, (json.dumps(manifest, indent=1) + "\n").encode("ascii"))
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -180,48 +181,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
     write_or_refuse(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode("ascii"))
 
 
-def estimator_of(entry: Mapping[str, Any]) -> str:
-    """Name a model's estimator with its settings; "" where the entry has none."""
-    estimator = entry.get("estimator") or ""
-    if not isinstance(estimator, Mapping):
-        return str(estimator)
-    settings = [f"{name}={value}" for name, value in estimator.items() if name != "name"]
-    return f"{estimator['name']}({','.join(settings)})" if settings else str(estimator["name"])
-
-
-def samples_of(entry: Mapping[str, Any]) -> int | None:
-    """Find the samples of a batch in a model's manifest entry; None where nothing is drawn."""
-    estimator = entry.get("estimator")
-    return estimator.get("samples") if isinstance(estimator, Mapping) else None
-
-
-def model_entry(identity: ModelIdentity, prompt_format: PromptFormat) -> dict[str, Any]:
-    """Describe a model as the manifest holds it."""
-    found = {} if identity.abilities is None else {"abilities": dict(identity.abilities)}
-    named = {name: getattr(identity, name) for name in ("spec", "fingerprint", "tuning", "where")}
-    return {**found, **named, "prompt_format": prompt_format, "details": dict(identity.details)}
-
-
 # --- a new command in a folder that is there ---------------------------------------------------------------
-
-
-def new_manifest(
-    kind_name: str,
-    study: str,
-    question: Mapping[str, Any],
-    resolved: Mapping[str, Any],
-    models: Mapping[str, Any],
-    command: str,
-) -> dict[str, Any]:
-    """Make a manifest; its signature is still empty."""
-    asked = {
-        "measurement": kind_name,
-        "study": study,
-        "question": question,
-        "resolved": resolved,
-        "models": models,
-    }
-    return {"format": RUN_FORMAT, **asked, "versions": versions(), "command": command, "signature": ""}
 
 
 def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:

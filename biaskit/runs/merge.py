@@ -9,8 +9,8 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.runs.designs import design_digest
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, kind_of, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.shards import shard_of
+from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible, read_manifest
+from biaskit.runs.shards import WHOLE
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
 Resolved = Mapping[str, Any]  # a design as a manifest holds it
@@ -29,33 +29,32 @@ def merge(
     `note` is told of missing shards. Raises `RunError` where the runs asked two studies, or call two models
     by one label.
     """
-    kinds = {kind_of(run) for run in runs}
+    manifests = [read_manifest(run) for run in runs]
+    kinds = {manifest.kind for manifest in manifests}
     if len(kinds) > 1:
         raise RunError("Runs of two measurements are not merged: `biaskit compare` puts them side by side.")
     [kind] = kinds
-    manifests = [read_manifest(run) for run in runs]
-    if any(manifest["resolved"].get("imported") for manifest in manifests):
+    if any(manifest.imported for manifest in manifests):
         raise RunError(
             "Runs of imported texts cannot be merged: put the texts into one file with a model column."
         )
-    shards = [shard_of(manifest) for manifest in manifests]
+    shards = [manifest.shard for manifest in manifests]
     given = {shard.number for shard in shards}
     missing = [str(n) for n in range(1, max(shard.of for shard in shards) + 1) if n not in given]
     if missing and note is not None:
         note(f"Of {shards[0].of} shards these are not given: {', '.join(missing)}.")
     merged = manifests[0]
-    merged.pop("shard", None)
+    merged.shard = WHOLE
     for run, manifest in zip(runs[1:], manifests[1:], strict=True):
-        merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
-        merged["resolved"] = kind.unite(merged["resolved"], manifest["resolved"])
-        for label, entry in manifest["models"].items():
-            first_entry = merged["models"].setdefault(label, entry)
-            if first_entry["fingerprint"] != entry["fingerprint"]:
+        merged.question = merge_compatible(run, merged.question, manifest.question)
+        merged.resolved = kind.unite(merged.resolved, manifest.resolved)
+        for label, entry in manifest.models.items():
+            if merged.models.setdefault(label, entry).fingerprint != entry.fingerprint:
                 raise RunError(
                     f"{label!r} is another model in {run} than in {runs[0]}. Give them two labels."
                 )
-    merged["resolved"]["digest"] = design_digest(merged["resolved"])
-    merged["signature"] = kind.read(merged["resolved"]).sign(merged["models"])
+    merged.resolved["digest"] = design_digest(merged.resolved)
+    merged.signature = merged.design().sign(merged.models)
     store_rows(out, merged, _rows(runs, kind.name, skip_bad), lock=lock, skip_bad=skip_bad)
     for beside in kind.beside:
         if any(rows_file(run, beside).exists() for run in runs):
@@ -72,7 +71,7 @@ def _rows(runs: Sequence[Path], name: str, skip_bad: bool) -> Iterator[dict[str,
 
 def store_rows(
     run: Path,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     rows: Iterable[Mapping[str, Any]],
     *,
     lock: str = "os",
@@ -81,19 +80,19 @@ def store_rows(
     """Store rows that are at hand as a run, or add them to the run of the same question that is there."""
     check_run_folder(run)
     _check_question(run, manifest)  # before the rows are opened, which cuts off their unfinished end
-    with RowWriter(run, manifest["measurement"], lock=lock, skip_bad=skip_bad) as writer:
+    with RowWriter(run, manifest.measurement, lock=lock, skip_bad=skip_bad) as writer:
         _check_question(run, manifest)  # again, now that nobody else writes
-        write_manifest(run, manifest)
+        manifest.write(run)
         writer.append_all(rows)
 
 
-def _check_question(run: Path, manifest: Mapping[str, Any]) -> None:
+def _check_question(run: Path, manifest: Manifest) -> None:
     if not (run / MANIFEST).exists():
         return
     stored = read_manifest(run)
-    if stored["measurement"] != manifest["measurement"]:
-        raise RunError(f"{run} is a run of the measurement {stored['measurement']!r}. Choose another --out.")
-    merge_compatible(run, stored["question"], manifest["question"])
+    if stored.measurement != manifest.measurement:
+        raise RunError(f"{run} is a run of the measurement {stored.measurement!r}. Choose another --out.")
+    merge_compatible(run, stored.question, manifest.question)
 
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:

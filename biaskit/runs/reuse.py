@@ -32,9 +32,8 @@ def rows_beside(
             if not rows_file(path, kind_name).is_file():
                 continue
             manifest = read_manifest(path)
-            asked = not manifest["resolved"].get("imported") and not manifest.get("recorded")
-            models = manifest["models"].values() if manifest["measurement"] == kind_name and asked else ()
-            if any(entry["fingerprint"] == fingerprint for entry in models):
+            asked = manifest.measurement == kind_name and not manifest.imported and not manifest.recorded
+            if asked and any(entry.fingerprint == fingerprint for entry in manifest.models.values()):
                 if path not in session.beside:
                     rows: StoredRows[Any] = StoredRows(value_of, None)
                     session.beside[path] = rows.read(rows_file(path, kind_name), skip_bad=True)

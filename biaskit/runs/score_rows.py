@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdap
 from biaskit.common.provenance import SCORING_VERSION
 from biaskit.records import Estimator, EstimatorName, LogProb, Prompt, Scored, ScoreRequest, TargetWord
 from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import Manifest
 from biaskit.tables.sets import TableSet
 
 
@@ -144,7 +145,7 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[TargetWord]) -> str | No
 def describe_analysis(
     made: TableSet,
     design: Any,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     answerers: Answerers,
     notes: Sequence[str],  # the kind's own
     *,
@@ -155,7 +156,7 @@ def describe_analysis(
     n_unused: int,  # stored rows that were not needed
 ) -> None:
     """Add the notes and the record of an analysis (analysis.json) to its tables."""
-    study, models = design.study, manifest["models"]
+    study, models = design.study, manifest.models
     made.notes += [*answerers.notes(models, study), *notes]
     if n_unused:
         made.notes.append(f"{n_unused} stored rows are not part of this study and were not used")
@@ -163,4 +164,4 @@ def describe_analysis(
     made.analysis |= {"choices": {**choices, "contrast": list(design.contrast)}, "methods": methods}
     made.analysis |= {"scoring": SCORING_VERSION, "signature": design.sign(models)}
     made.analysis |= {"rows_digest": rows_digest, "n_prompts": n_prompts, "answered": answerers.record()}
-    made.analysis |= {"notes": [*made.notes], "versions": manifest["versions"]}
+    made.analysis |= {"notes": [*made.notes], "versions": manifest.versions}

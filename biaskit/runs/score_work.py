@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 from biaskit.errors import RunError
 from biaskit.models.base import ContinuationScorer
+from biaskit.models.entry import ModelEntry
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, Plan, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.designs import Design
-from biaskit.runs.manifest import estimator_of, model_entry
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
 
@@ -61,7 +61,8 @@ class ScoreWork(Work[V]):
                 self.batches = list(filter(is_open, plan.batches))
             seconds = scorer.estimate_seconds(self.batches)
             # What the target words' tokens have in common belongs beside the numbers at every later reading.
-            session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)
+            if entry := session.manifest.models.get(self.label):
+                entry.notes = list(plan.notes)
         self.n_due = len(due)
         return ModelPlan(
             run=session.run,
@@ -120,7 +121,7 @@ def score_models(
     def work(label: str) -> ScoreWork[V]:
         return work_of(scorers[label], forms[label])
 
-    def entry(label: str) -> dict[str, Any]:
+    def entry(label: str) -> ModelEntry:
         return entry_of_scorer(session, scorers[label], forms[label])
 
     models = {label: scorers[label] for label in forms}
@@ -130,24 +131,29 @@ def score_models(
 
 def entry_of_scorer(
     session: Session[Any], scorer: ContinuationScorer, prompt_format: PromptFormat
-) -> dict[str, Any]:
+) -> ModelEntry:
     """Make a model's entry in the manifest. Raises `RunError`: a folder holds one estimator of a model."""
-    label = scorer.identity.label
-    entry, earlier = model_entry(scorer.identity, prompt_format), session.manifest["models"].get(label, {})
-    entry["estimator"] = scorer.estimator_for(prompt_format).in_key()
-    before = earlier["estimator"] if earlier else entry["estimator"]
-    if before != entry["estimator"] and earlier.get("prompt_format") == prompt_format:
-        raise RunError(
-            f"{session.run} has {label} with another estimator: {estimator_of(earlier)}, this command's is"
-            f" {estimator_of(entry)}. Choose another --out."
-        )
-    kept = {name: earlier[name] for name in ("continuations", "reach") if name in earlier}
-    return entry | {name: earlier.get(name) for name in ("batch_size", "notes")} | kept
+    label, estimator = scorer.identity.label, scorer.estimator_for(prompt_format)
+    earlier = session.manifest.models.get(label)
+    kept: dict[str, Any] = {"batch_size": None, "notes": None}
+    if earlier is not None:
+        if earlier.estimator != estimator and earlier.prompt_format == prompt_format:
+            raise RunError(
+                f"{session.run} has {label} with another estimator: {earlier.estimator_name}, this command's"
+                f" is {estimator}. Choose another --out."
+            )
+        kept |= {name: getattr(earlier, name) for name in _KEPT & earlier.model_fields_set}
+    return ModelEntry.of(scorer.identity, prompt_format, estimator=estimator, **kept)
 
 
-def as_asked(entry: Mapping[str, Any]) -> dict[str, Any]:
+_KEPT = {"batch_size", "notes", "reach", "continuations"}
+"""Of a model's entry, what a new start takes over."""
+
+
+def as_asked(entry: ModelEntry) -> dict[str, Any]:
     """Give the scoring options that ask a model as its entry in a manifest says it was asked."""
-    estimator = entry["estimator"]
-    if not isinstance(estimator, Mapping):
+    estimator = entry.estimator
+    if estimator is None or estimator.name == "exact":
         return {"estimator": "auto"}
-    return {"estimator": estimator["name"]} | {n: estimator[n] for n in ("k", "samples") if n in estimator}
+    chosen = {"estimator": estimator.name, "k": estimator.k, "samples": estimator.samples}
+    return {name: value for name, value in chosen.items() if value is not None}

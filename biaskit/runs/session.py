@@ -14,12 +14,13 @@ from biaskit.common.files import write_atomically
 from biaskit.errors import AskingStopped, BiaskitError, ModelError, RunError
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.options import NEW, Account
+from biaskit.models.entry import ModelEntry
+from biaskit.models.options import Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, merge_compatible, new_manifest, read_manifest, write_manifest
-from biaskit.runs.shards import WHOLE, Shard, shard_of
+from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible, read_manifest
+from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import LOCK, RowWriter, StoredRows
 from biaskit.runs.usage import USAGE, any_spent, promise, spent
 from biaskit.study.keys import Study
@@ -63,7 +64,7 @@ class Session(Generic[M]):
     dry_run: bool = False
     accept_model_change: bool = False
     command: str = ""  # as given in the shell, for the manifest
-    manifest: dict[str, Any] = field(default_factory=dict)
+    manifest: Manifest = field(init=False)
     outcome: Outcome = field(default_factory=Outcome)
     reuse: bool = True  # take over what runs beside this one have stored
     beside: dict[Path, StoredRows[Any]] = field(default_factory=dict)  # rows of other runs that were read
@@ -83,18 +84,18 @@ class Session(Generic[M]):
         """
         check_run_folder(self.run)
         if self.dry_run and not (self.run / MANIFEST).exists():
-            self.manifest = {"models": {}}
+            self.manifest = Manifest.new(kind_name, study)
         else:
             self.manifest = self._new_manifest(kind_name, study, question(), resolved())
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
-            entry = self.manifest["models"].get(label, NEW)
+            entry = self.manifest.models.get(label)
             try:
                 model = self.open_model(label, spec, entry, self.account(label))
             except ModelError as error:
                 self.leave_out(label, error)
                 continue
-            if entry and entry["fingerprint"] != model.identity.fingerprint:
+            if entry is not None and entry.fingerprint != model.identity.fingerprint:
                 self.outcome.notes.append(
                     f"{label} has changed: its earlier rows stay in the file and are not used."
                 )
@@ -103,24 +104,26 @@ class Session(Generic[M]):
 
     def _new_manifest(
         self, kind_name: str, study: str, question: Mapping[str, Any], resolved: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> Manifest:
         """Bring the stored manifest up to this question, or make one. Raises `RunError` for another."""
-        run, models = self.run, dict[str, Any]()
+        run, models = self.run, dict[str, ModelEntry]()
         if (run / MANIFEST).exists():
             stored = read_manifest(run)
-            if stored["measurement"] != kind_name:
+            if stored.measurement != kind_name:
                 raise RunError(
-                    f"{run} is a run of the measurement {stored['measurement']!r}. Choose another --out."
+                    f"{run} is a run of the measurement {stored.measurement!r}. Choose another --out."
                 )
-            if (there := shard_of(stored)) != self.shard:
-                raise RunError(f"{run} is {there}, but this command runs {self.shard}. Choose another --out.")
+            if stored.shard != self.shard:
+                raise RunError(
+                    f"{run} is {stored.shard}, but this command runs {self.shard}. Choose another --out."
+                )
             as_read = json.loads(json.dumps(question))  # so that both compare equal
-            question = merge_compatible(run, stored["question"], as_read)
-            models = stored["models"]
+            question = merge_compatible(run, stored.question, as_read)
+            models = stored.models
         shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
         resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-        new = new_manifest(kind_name, study, dict(question), resolved, models, self.command)
-        return new if self.shard.whole else new | {"shard": [self.shard.number, self.shard.of]}
+        asked = {"question": question, "resolved": resolved, "models": models}
+        return Manifest.new(kind_name, study, **asked, command=self.command, shard=self.shard)
 
     def account(self, label: str) -> Account:
         """Say what the run has spent so far, and how this model promises what it may spend next."""
@@ -168,7 +171,7 @@ class Session(Generic[M]):
 
     @contextmanager
     def turn(
-        self, model: M, entry: dict[str, Any], sign: Callable[[Mapping[str, Any]], str]
+        self, model: M, entry: ModelEntry, sign: Callable[[Mapping[str, ModelEntry]], str]
     ) -> Iterator[None]:
         """Give a model its turn: its entry and the run's signature are written first, it is closed last.
 
@@ -176,9 +179,9 @@ class Session(Generic[M]):
         rows that came before stay.
         """
         label = model.identity.label
-        self.manifest["models"][label] = entry
-        self.manifest["signature"] = sign(self.manifest["models"])
-        write_manifest(self.run, self.manifest)
+        self.manifest.models[label] = entry
+        self.manifest.signature = sign(self.manifest.models)
+        self.manifest.write(self.run)
         try:
             yield
         except AskingStopped as stopped:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
+
+from pydantic import Field
 
 from biaskit.errors import RunError, UsageError
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """The I-th of N parts of a run, from 1; one of one is the whole run."""
 
-    number: int = 1
-    of: int = 1
+    number: Annotated[int, Field(ge=1)] = 1
+    of: Annotated[int, Field(ge=1)] = 1
 
     def __str__(self) -> str:
         return "a whole run" if self.whole else f"shard {self.number} of {self.of}"
@@ -52,14 +52,8 @@ def read_shard(text: str | None) -> Shard:
     return Shard(int(parts[1]), int(parts[2]))
 
 
-def shard_of(manifest: Mapping[str, Any]) -> Shard:
-    """Read which part a run is."""
-    return Shard(*manifest.get("shard", (1, 1)))
-
-
-def refuse_shard(run: Path, manifest: Mapping[str, Any]) -> None:
+def refuse_shard(run: Path, shard: Shard) -> None:
     """Raise `RunError` for a part of a run: tables of it alone would look like the whole run's."""
-    shard = shard_of(manifest)
     if not shard.whole:
         raise RunError(
             f"{run} is {shard}, which has no tables. When all {shard.of} shards are done:"

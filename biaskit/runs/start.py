@@ -14,6 +14,7 @@ from biaskit.corpora.sources import check_label
 from biaskit.errors import Interrupted, UsageError
 from biaskit.measurement import Measurement, measurement
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
@@ -229,8 +230,8 @@ def run_study(design: Design, models: Sequence[str], out: str | Path | None, cal
         run = folder if out is not None else folder.with_name(shard.named(folder.name))
         api = api_options(call, specs, watcher, study)
 
-        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
-            batch_size = call.get("batch_size") or known.get("batch_size")
+        def open_one(label: str, spec: str, known: ModelEntry | None, account: Account, **how: Any) -> Any:
+            batch_size = call.get("batch_size") or (known.batch_size if known else None)
             local = local_options(call, study, batch_size).as_before(known)
             options = replace(api, offline=session.outcome.offline)
             how |= {"local": local, "api": options, "known": known, "account": account}

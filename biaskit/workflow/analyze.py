@@ -10,10 +10,10 @@ from biaskit.arguments import PATH, checked
 from biaskit.common.inputs import expanded
 from biaskit.corpora.sources import list_corpora
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
-from biaskit.measurement import KINDS, measurement
+from biaskit.measurement import KINDS
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.manifest import COMPARISON, MANIFEST, kind_of, read_manifest
+from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
 from biaskit.runs.merge import merge
 from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import DEFAULT_PARENT, count_rows, list_runs, rows_file
@@ -28,8 +28,9 @@ def analyse(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Write every table of a run from its rows, rows between models included; returns the notes."""
-    kind = kind_of(run)
-    refuse_shard(run, read_manifest(run))
+    manifest = read_manifest(run)
+    kind = manifest.kind
+    refuse_shard(run, manifest.shard)
     return kind.tables(run, overrides, watcher).write()
 
 
@@ -41,14 +42,14 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
     """
     for run in runs:
         manifest = read_manifest(run)
-        refuse_shard(run, manifest)
+        refuse_shard(run, manifest.shard)
         try:
             read_set(run)
         except UnfitError as unfit:
-            if manifest["measurement"] not in KINDS or unfit.analysis is None:
+            if manifest.measurement not in KINDS or unfit.analysis is None:
                 raise
             fault = unfit.fault
-            if not rows_file(run, manifest["measurement"]).is_file():
+            if not rows_file(run, manifest.measurement).is_file():
                 raise RunError(
                     f"{fault}, and there are no rows to rebuild it from: restore {run} from a copy."
                 ) from unfit
@@ -63,7 +64,7 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     """Make the result object of a run's kind."""
-    return kind_of(run).result(run, tuple(notes))
+    return read_manifest(run).kind.result(run, tuple(notes))
 
 
 @checked(shards=PATH)
@@ -117,13 +118,14 @@ def load(
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:
     """Return the analysis keys that a study file states; `StudyError` if another is not as the run has it."""
-    stated, stored = read_study_file(study), read_manifest(run)["resolved"]["study"]
+    manifest, stated = read_manifest(run), read_study_file(study)
+    stored = manifest.resolved["study"]
     completed = dict(stated)  # what a file leaves out of a table is as the run has it
     for name, value in stated.items():
         if isinstance(value, dict) and isinstance(stored.get(name), dict):
             completed[name] = {**stored[name], **value}
     of_file = build_study({**stored, **completed}, {}, study).model_dump(mode="json")
-    analysis, chosen = kind_of(run).study.analysis_keys, {}
+    analysis, chosen = manifest.kind.study.analysis_keys, {}
     for key, value in stated.items():
         if key in analysis:
             chosen[key] = of_file[key]
@@ -143,17 +145,16 @@ def _difference(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | Non
 def describe_run(path: Path) -> dict[str, Any]:
     """Describe a run as `biaskit runs` shows it: study, models, rows stored of planned, last write."""
     manifest = read_manifest(path)
-    kind_name, models = manifest["measurement"], list(manifest["models"])
-    about = {"run": str(path), "study": manifest["study"], "models": models, "rows": None, "planned": None}
+    about: dict[str, Any] = {"run": str(path), "study": manifest.study, "models": list(manifest.models)}
+    about |= {"rows": None, "planned": None}
     written = path / MANIFEST
-    if kind_name == COMPARISON:
-        about["study"] = f"comparison of {len(manifest['resolved']['runs'])} runs"
+    if manifest.measurement == COMPARISON:
+        about["study"] = f"comparison of {len(manifest.resolved['runs'])} runs"
     else:
-        written = rows_file(path, kind_name)
+        written = rows_file(path, manifest.measurement)
         about["rows"] = count_rows(written)
-    if kind_name in KINDS:
-        kind = measurement(kind_name)
-        about["rows"], about["planned"] = kind.progress(path, manifest, kind.read(manifest["resolved"]))
+    if manifest.measurement in KINDS:
+        about["rows"], about["planned"] = manifest.kind.progress(path, manifest, manifest.design())
     return about | {"last_write": written.stat().st_mtime if written.is_file() else None}
 
 

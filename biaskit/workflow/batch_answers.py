@@ -13,15 +13,15 @@ from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import count, first_words
 from biaskit.errors import RunError, UsageError
-from biaskit.measurement import Measurement, measurement
+from biaskit.measurement import Measurement
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import Account, LocalOptions
 from biaskit.models.spec import is_api
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.drift import model_of
-from biaskit.runs.manifest import read_manifest
+from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ def import_answers(
         raise UsageError("Name at least one file of answers.")
     path = run_path(run)
     manifest = read_manifest(path)
-    if not any(is_api(entry["spec"]) for entry in manifest["models"].values()):
+    kind = manifest.kind
+    if not any(is_api(entry.spec) for entry in manifest.models.values()):
         raise RunError(f"{path} has no API model: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
-    kind = measurement(manifest["measurement"])
     keys_before, names = _stored(path, kind)
     if not accept_model_change:  # of the models stored, or of the one that gave most answers
         of_answers = Counter(line.model for line in files.lines.values() if line.model)
@@ -93,27 +93,25 @@ def import_answers(
     return _imported(path, kind, files, keys_before)
 
 
-def _fill(
-    path: Path, kind: Measurement, manifest: Mapping[str, Any], files: AnswerFiles, mixed: bool
-) -> Outcome:
+def _fill(path: Path, kind: Measurement, manifest: Manifest, files: AnswerFiles, mixed: bool) -> Outcome:
     """Run the command of a run once more, with the files in the place of its server."""
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.options import ApiOptions
 
-    design = kind.read(manifest["resolved"])
+    design = manifest.design()
     offline = Offline(files, design.study.sent_as)
 
-    def open_one(label: str, spec: str, known: Mapping[str, Any], _: Account, **how: Any) -> Any:
+    def open_one(label: str, spec: str, known: ModelEntry | None, _: Account, **how: Any) -> Any:
         # Continuations open the model anew, as a plain sampler: the endpoint is the same.
-        api = ApiOptions(endpoint_name=manifest["models"][label]["details"]["endpoint"], offline=offline)
-        local = LocalOptions(batch_size=known.get("batch_size"))
+        api = ApiOptions(endpoint_name=str(manifest.models[label].details["endpoint"]), offline=offline)
+        local = LocalOptions(batch_size=known.batch_size if known else None)
         return kind.open_model(design, spec, label=label, local=local, api=api, known=known, **how)
 
-    specs = {label: entry["spec"] for label, entry in manifest["models"].items() if is_api(entry["spec"])}
+    specs = {label: entry.spec for label, entry in manifest.models.items() if is_api(entry.spec)}
     session: Session[Any] = Session(path, specs, open_one, accept_model_change=mixed)
-    session.command, session.shard, session.reuse = manifest["command"], shard_of(manifest), False
+    session.command, session.shard, session.reuse = manifest.command, manifest.shard, False
     session.outcome.offline = offline
-    return kind.ask(design, session, dict(manifest["resolved"]))
+    return kind.ask(design, session, manifest.resolved)
 
 
 def _stored(run: Path, kind: Measurement) -> tuple[set[str], set[str]]:
@@ -146,7 +144,7 @@ def _imported(path: Path, kind: Measurement, files: AnswerFiles, keys_before: se
         n = count(len(unknown), "answer")
         notes.append(f"{n} to no request of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
     manifest = read_manifest(path)
-    still = kind.what_is_open(path, manifest, kind.read(manifest["resolved"]), skip_bad=True)
+    still = kind.what_is_open(path, manifest, manifest.design(), skip_bad=True)
     if still.left:
         notes.append(f"{count(still.left, kind.unit)} still open: rerun the command with --write-requests")
         if still.later:

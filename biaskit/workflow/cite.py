@@ -45,7 +45,7 @@ def references(run: str | Path | RunResult | None) -> tuple[str | None, dict[str
         signature, names = None, [corpus.name for corpus in list_corpora() if corpus.bibtex.strip()]
     else:
         manifest = read_manifest(run_path(run))
-        signature, names = str(manifest["signature"]), [*papers_of(manifest["resolved"])]
+        signature, names = manifest.signature, [*papers_of(manifest.resolved)]
     return signature, {"biaskit": BIASKIT, **bibtex_of(names)}
 
 

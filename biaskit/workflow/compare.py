@@ -17,6 +17,7 @@ from biaskit.compare.check import Outcome, coverage_of_parts, require_equivalent
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.models.entry import ModelEntry
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
 from biaskit.report.findings import BETWEEN, Finding, first_about
@@ -25,9 +26,10 @@ from biaskit.report.render.headline import side_by_side
 from biaskit.report.result import RunResult, run_path, table_property
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import check_run_folder, run_folder
-from biaskit.runs.manifest import COMPARISON, MANIFEST, new_manifest, read_manifest, write_manifest
+from biaskit.runs.manifest import COMPARISON, MANIFEST, ComparisonManifest, read_manifest
 from biaskit.runs.start import command_line
 from biaskit.tables.quantities import QUANTITIES
+from biaskit.tables.query import Tables
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import make_fit
 
@@ -74,9 +76,8 @@ class ComparisonResult(RunResult):
         >>> compared.requirement().n_rows, len(compared.requirement().failing)
         (12, 12)
         """
-        parts, between = self.content.parts, self.content.between
-        rows = [*between.get("tests", ()), *(row for part in parts for row in part.tables.get("tests", ()))]
-        return require_equivalent(rows, contrast, self.pairs, coverage_of_parts(parts))
+        coverage = coverage_of_parts(self.content.parts)
+        return require_equivalent(self.content.every_test, contrast, self.pairs, coverage)
 
     def equivalent(self, contrast: str = "models") -> bool:
         """Tell whether there are rows of the contrast with a margin, and all are equivalent within it.
@@ -190,7 +191,7 @@ def compared_tables(
 
 
 def _labels(collection: Collection) -> list[str]:
-    return list(dict.fromkeys(label for manifest in collection.manifests for label in manifest["models"]))
+    return list(dict.fromkeys(label for run in collection.runs for label in run.manifest.models))
 
 
 def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
@@ -201,7 +202,7 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
     margins: dict[str, float] = {}
     apart: dict[str, None] = {}
     for run in collection.runs:
-        study = run.manifest["resolved"]["study"]
+        study = run.manifest.resolved["study"]
         stated = run.analysis.get("choices", {}).get("margin", study.get("margin", {}))
         for quantity, value in stated.items():
             if margins.get(quantity, value) != value:
@@ -224,18 +225,18 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
 
 def _manifest(
     path: Path, collection: Collection, question: Mapping[str, Any], aliases: str | Path | None
-) -> dict[str, Any]:
+) -> ComparisonManifest:
     """Describe a comparison; paths are seen from its folder, so that all can move together."""
-    studies = list(dict.fromkeys(str(manifest["study"]) for manifest in collection.manifests))
+    studies = list(dict.fromkeys(run.study for run in collection.runs))
     study = ", ".join(studies)
     papers = dict.fromkeys(paper for part in collection.parts for paper in part.papers)
     runs, signed_runs = [], []
-    models: dict[str, dict[str, Any]] = {}
+    models: dict[str, dict[str, ModelEntry]] = {}
     for run, stated in zip(collection.runs, question["runs"], strict=True):
         runs.append({"path": os.path.relpath(run.path, path), **stated})
         of_signature = digest_of(stated["signature"].encode("utf-8", "surrogatepass"))
         signed_runs.append(f"{of_signature[:8]}@{stated['rows_digest'][:12]}")
-        for label, entry in run.manifest["models"].items():
+        for label, entry in run.manifest.models.items():
             models.setdefault(label, {})[run.measurement] = entry
     resolved = {
         "study": {"name": study, "papers": list(papers)},
@@ -255,36 +256,38 @@ def _manifest(
         "aliases": aliases_digest,
         "margins": margins,
     }
-    manifest = new_manifest(COMPARISON, study, question, resolved, models, command_line())
-    return manifest | {"signature": signature(signed)}
+    asked = {"question": question, "resolved": resolved, "models": models}
+    stated = {"command": command_line(), "signature": signature(signed)}
+    return ComparisonManifest.new(COMPARISON, study, **asked, **stated)
 
 
 def _write(
-    path: Path, manifest: Mapping[str, Any], collection: Collection, compared: ComparisonTables
+    path: Path, manifest: ComparisonManifest, collection: Collection, compared: ComparisonTables
 ) -> Content:
     """Write the comparison's folder; one that holds a run of a measurement is refused (`RunError`)."""
     check_run_folder(path)
-    if (path / MANIFEST).exists() and (kind_name := read_manifest(path)["measurement"]) != COMPARISON:
+    if (path / MANIFEST).exists() and (kind_name := read_manifest(path).measurement) != COMPARISON:
         raise RunError(f"{path} is a run of the measurement {kind_name}: choose another --out.")
-    question, tables = manifest["question"], TableSet(path)
-    for name, rows in compared.rows.items():
+    question, tables = manifest.question, TableSet(path)
+    made: Tables = {"tests": compared.tests, **compared.rows}
+    for name, rows in made.items():
         if rows:  # a table that was not made is absent
             tables.add(name, rows)
-    compared.rows.clear()  # read back below: rows of 100 models are not held twice
+    compared.tests.clear()  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
-        "signature": manifest["signature"],
+        "signature": manifest.signature,
         "notes": compared.notes,
         "choices": {"margin": question["margins"], "groups": question["groups"]},
-        "versions": manifest["versions"],
+        "versions": manifest.versions,
     }
     remove_abandoned(path, MANIFEST)
-    write_manifest(path, manifest)
+    manifest.write(path)
     compared.notes = [*compared.notes, *tables.write()]
     return Content(
-        title=", ".join(manifest["models"]),
+        title=", ".join(manifest.models),
         parts=collection.parts,
         between=read_set(path).rows(),
         notes=tuple(compared.notes),
-        command=str(manifest["command"]),
-        versions=manifest["versions"],
+        command=manifest.command,
+        versions=manifest.versions,
     ).judged()

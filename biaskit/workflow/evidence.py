@@ -47,7 +47,7 @@ def as_evidence(source: Source) -> ExportFiles:
         # The manifest with digests of the rows, every table, and a verification where there is one.
         place, hashed = f"run-{number}", (run.path / MANIFEST, rows_file(run.path, run.measurement))
         digests = {file.name: digest_of_file(file) for file in hashed if file.is_file()}
-        inside[f"protocol/{place}.json"] = _json({**run.manifest, "files": digests})
+        inside[f"protocol/{place}.json"] = _json({**run.manifest.as_json(), "files": digests})
         for name, table in read_set(run.path).tables.items():
             inside[f"results/{place}/{name}.csv"] = table
         inside[f"results/{place}/{ANALYSIS}"] = _FILES.content(run.path / TABLES / ANALYSIS)

@@ -24,15 +24,15 @@ from biaskit.errors import BiaskitError, CorpusError, UsageError
 from biaskit.measurement import Measurement
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
 from biaskit.models.spec import is_api, split_label
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.records import Failed, Sample, SampleRequest, Scored
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.designs import Design, design_digest
-from biaskit.runs.manifest import kind_of, read_manifest
+from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending
-from biaskit.runs.shards import shard_of
 from biaskit.runs.start import ApiArguments, LocalArguments, api_options, local_options
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
@@ -94,25 +94,25 @@ def verify(
     tables, models and answers. Raises `BiaskitError` where there is no run or an argument does not fit.
     """
     path = run_path(run)
-    kind, manifest = kind_of(path), read_manifest(path)
-    models, resolved = manifest["models"], manifest["resolved"]
+    manifest = read_manifest(path)
+    kind, models = manifest.kind, manifest.models
     seed = secrets.randbelow(2**31) if seed is None else seed
     specs = _specs(list(models), [model] if isinstance(model, str) else model)
     target = expanded(out) if out is not None else path / FILE
     check_place(target)
-    imported, seen = bool(resolved.get("imported")), watcher or LineWatcher()
+    imported, seen = bool(manifest.imported), watcher or LineWatcher()
     if ask and not imported:
-        _confirm({label: entry["spec"] for label, entry in models.items() if label not in specs}, seen)
-    design = kind.read(resolved)
+        _confirm({label: entry.spec for label, entry in models.items() if label not in specs}, seen)
+    design = manifest.design()
     row_check, drawn = _check_rows(path, kind, kind.finder(manifest, design), prompts if ask else 0, seed)
     table_checks, rows_digest = _check_tables(path, kind, seen)
-    checks = [row_check, _check_lists(resolved), *table_checks]
+    checks = [row_check, _check_lists(manifest.resolved), *table_checks]
     if ask and imported:
         checks.append(_not_checked("texts", "imported texts: no model to query"))
     elif ask:
         again = _Again(kind, design, options, seen, seed)
         for label, entry in models.items():
-            checks += again.checks(label, specs.get(label, entry["spec"]), entry, drawn.get(label, ()))
+            checks += again.checks(label, specs.get(label, entry.spec), entry, drawn.get(label, ()))
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -229,7 +229,7 @@ def _check_lists(resolved: Mapping[str, Any]) -> Check:
 
 def _check_tables(run: Path, kind: Measurement, watcher: Watcher) -> tuple[list[Check], str]:
     """Check the tables against their digests and against those made of the rows; with the rows' digest."""
-    if not shard_of(read_manifest(run)).whole:
+    if not read_manifest(run).shard.whole:
         return [], ""
     record: Mapping[str, Any] | None = read_record(run / TABLES / ANALYSIS)
     if record is None:
@@ -297,10 +297,10 @@ class _Again:
     watcher: Watcher
     seed: int
 
-    def checks(self, label: str, spec: str, entry: Row, drawn: Sequence[Pair]) -> Iterator[Check]:
+    def checks(self, label: str, spec: str, entry: ModelEntry, drawn: Sequence[Pair]) -> Iterator[Check]:
         """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
         name = f"{self.kind.unit}s"
-        if entry["where"] != "scripted":  # what was drawn without a seed comes out otherwise
+        if entry.where != "scripted":  # what was drawn without a seed comes out otherwise
             drawn = [
                 (row, r) for row, r in drawn if not isinstance(r, SampleRequest) or row["seed"] is not None
             ]
@@ -314,9 +314,9 @@ class _Again:
         try:
             with closing(self._opened(label, spec, entry, texts=texts)) as model:
                 faults, identity = [], model.identity
-                if identity.fingerprint != entry["fingerprint"]:
+                if identity.fingerprint != entry.fingerprint:
                     details = identity.details.items()
-                    apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
+                    apart = [f"{key} {value}" for key, value in details if value != entry.details.get(key)]
                     faults = [f"not the run's model: {', '.join(apart) or identity.fingerprint[:12]}"]
                 yield _checked("model", faults, "the same", label)
                 batches = (model.plan_samples if texts else model.plan_scores)(requests).batches
@@ -334,7 +334,7 @@ class _Again:
             yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
             return
         where = {"api": "server", "scripted": "script"}
-        dtype = where.get(entry["where"], str(entry["details"].get("dtype")))
+        dtype = where.get(entry.where, str(entry.details.get("dtype")))
         if texts:
             found = _compare_texts(self.kind, pairs, dtype)
         elif "counts" in pairs[0][0]:
@@ -350,10 +350,10 @@ class _Again:
             outcome = "differs"
         yield Check(name=name, outcome=outcome, text=text, model=label, asked=len(pairs), **found)
 
-    def _opened(self, label: str, spec: str, entry: Row, *, texts: bool) -> Any:
+    def _opened(self, label: str, spec: str, entry: ModelEntry, *, texts: bool) -> Any:
         """Open a model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
         study = self.design.study
-        before = entry["batch_size"] if texts else None  # a batch's shape may turn a sample
+        before = entry.batch_size if texts else None  # a batch's shape may turn a sample
         local = local_options(self.call, study, self.call.get("batch_size") or before).as_before(entry)
         how: dict[str, Any] = {"label": label, "local": local}
         if is_api(spec):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from fakes.numbered_runs import entry
 from scipy import stats
 
 from biaskit.compare.pairs import Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
-from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.crossed import spread_of_mean
 
 JOBS = {"nurse": "women's", "teacher": "women's", "pilot": "men's", "smith": "men's"}
@@ -21,7 +22,7 @@ OF_FIVE = {  # model → job → answers of five that decline, after template 1 
     "old": {"nurse": (0, 1), "teacher": (1, 1), "pilot": (0, 0), "smith": (2, 1)},
     "new": {"nurse": (3, 2), "teacher": (4, 4), "pilot": (1, 1), "smith": (2, 2)},
 }
-ENTRY = {"estimator": "exact", "continuations": {"estimator": {"name": "sampling", "max_new_tokens": 24}}}
+OF_24 = {"fingerprint": "f", "estimator": {"name": "sampling", "max_new_tokens": 24}}
 
 
 def answer_row(model: str, job: str, template: int, declines: int, n: int = 5) -> dict[str, Any]:
@@ -39,16 +40,14 @@ def rows_of(model: str) -> list[dict[str, Any]]:
     ]
 
 
-def of_run(
-    model: str, rows: list[dict[str, Any]], entry: Mapping[str, Any] = ENTRY, **question: Any
-) -> dict[str, Any]:
-    return dict(outcomes_of(rows, {model: entry}, model, PromptTexts(question)))
+def of_run(model: str, rows: list[dict[str, Any]], **question: Any) -> dict[str, Any]:
+    return dict(outcomes_of(rows, {model: entry(continuations=OF_24)}, model, PromptTexts(question)))
 
 
 PAIR: SidePair = (Side("new", ("new",)), Side("old", ("old",)))
 
 
-def found(rows: list[Row], **values: object) -> Row:
+def found(rows: list[Contrast], **values: object) -> Contrast:
     [row] = [row for row in rows if all(row[name] == value for name, value in values.items())]
     return row
 

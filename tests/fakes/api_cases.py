@@ -20,6 +20,7 @@ from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.conversation import messages_of
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.records import (
     Failed,
@@ -35,6 +36,7 @@ from biaskit.records import (
 from biaskit.runs.drift import model_of
 from fakes.api_server import ApiProcess, ApiServer, Behaviour, choice_seed
 from fakes.command import Said
+from fakes.numbered_runs import entry
 from fakes.toy_model import ToyModel
 
 MODEL = ToyModel()
@@ -63,7 +65,7 @@ def options(policy: Policy = QUICK, **more: Any) -> ApiOptions:
 _FOUND: dict[str, dict[str, Any]] = {}
 
 
-def measured_before(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def measured_before(shape: Mapping[str, Any] | None = None) -> ModelEntry:
     """What a manifest knows of an honest server of this shape: opening it then asks nothing."""
     endpoint = open_endpoint("api:toy@http://127.0.0.1/v1", label="toy", keys={}, endpoint_name="toy")
     asked = repr(sorted((shape or {}).items()))
@@ -72,7 +74,7 @@ def measured_before(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
             scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
             scorer.close()
         _FOUND[asked] = scorer.capabilities.as_json()
-    return {"abilities": _FOUND[asked], "fingerprint": endpoint.fingerprint}
+    return entry(abilities=_FOUND[asked], fingerprint=endpoint.fingerprint)
 
 
 @contextmanager

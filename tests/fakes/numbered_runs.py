@@ -12,6 +12,7 @@ import numpy as np
 
 from biaskit.common.files import _as_record, read_record
 from biaskit.common.inputs import digest_of_file
+from biaskit.models.entry import ModelEntry
 from biaskit.tables.io import columns
 from fakes.tables import write_table
 
@@ -43,18 +44,25 @@ def texts_of(templates: Sequence[int], bias_types: Sequence[str]) -> dict[str, A
     return {f"{b} template {t}": [f"What of a [JOB], {t}?", ""] for b in bias_types for t in templates}
 
 
+USUAL: Row = {
+    "spec": "demo",
+    "estimator": "exact",
+    "fingerprint": "f" * 12,
+    "tuning": "unknown",
+    "where": "local",
+    "details": {},
+}
+
+
+def entry(**more: Any) -> ModelEntry:
+    """A model as a manifest tells it."""
+    return ModelEntry(**{**USUAL, "prompt_format": "raw", **more})
+
+
 def write_run(path: Path, kind_name: str, models: Mapping[str, Row], **more: Any) -> Path:
     """manifest.json and analysis.json of a run, around the tables already written."""
     question = {"study": "made-up", "slot": "[JOB]", "system_prompt": None, **more.get("question", {})}
-    usual = {
-        "spec": "demo",
-        "estimator": "exact",
-        "fingerprint": "f" * 12,
-        "tuning": "unknown",
-        "where": "local",
-        "details": {},
-    }
-    entries = {label: {**usual, **entry} for label, entry in models.items()}
+    entries = {label: {**USUAL, **entry} for label, entry in models.items()}
     study = {
         "name": "made-up",
         "measurement": kind_name,

@@ -13,6 +13,7 @@ import pytest
 import torch
 from fakes.api_cases import MODEL, options
 from fakes.api_server import ApiServer, Behaviour
+from fakes.numbered_runs import entry as a_model
 from fakes.tiny_models import build_model, build_tokenizer, scorer_for, target_words
 from tokenizers import AddedToken
 
@@ -373,7 +374,7 @@ def test_thoughts_are_counted_and_said(
     answerers = Answerers()
     for row in rows:
         answerers.add_answers({"model": "m", **row})
-    notes = "\n".join(answerers.notes({"m": entry}, study))
+    notes = "\n".join(answerers.notes({"m": a_model(**entry)}, study))
     assert all(part in notes for part in said), notes
 
 

@@ -269,8 +269,8 @@ def documents_of(
     run: Path, **overrides: Any
 ) -> tuple[TextDocuments, dict[tuple[str, str, str], TextComparison]]:
     manifest = read_manifest(run)
-    design = read(manifest["resolved"], overrides)
-    documents = read_documents(design, manifest["models"], read_rows(run / "personas.jsonl"))
+    design = read(manifest.resolved, overrides)
+    documents = read_documents(design, manifest.models, read_rows(run / "personas.jsonl"))
     return documents, {found.key: found for found in text_comparisons(documents, design.study)}
 
 
@@ -605,8 +605,8 @@ def test_runs_that_share_samples_are_merged_and_analysed_as_one(
         half = tmp_path / label
         half.mkdir()
         manifest = read_manifest(made.path)
-        manifest["models"] = {label: manifest["models"][label]}
-        (half / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+        manifest.models = {label: manifest.models[label]}
+        manifest.write(half)
         store(half, rows)
         halves.append(half)
     merged = merge([*halves, halves[0]], tmp_path / "merged")

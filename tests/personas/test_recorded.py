@@ -40,7 +40,7 @@ def test_the_shipped_files_are_small_and_hold_no_path() -> None:
     manifest = (FOLDER / "manifest.json").read_text(encoding="ascii")
     assert "/home" not in manifest
     assert "/tmp" not in manifest
-    assert "demo-base" == read_manifest(FOLDER)["models"]["demo-base"]["spec"]
+    assert "demo-base" == read_manifest(FOLDER).models["demo-base"].spec
 
 
 def test_rows_are_copied_as_they_are(run: Path) -> None:

@@ -25,7 +25,7 @@ from needs import missing
 
 from biaskit.errors import RunError
 from biaskit.runs import store as runs
-from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, write_manifest
+from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible
 from biaskit.runs.rows import read_row, row_line
 from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, slug
 
@@ -405,7 +405,7 @@ def test_rows_that_were_removed_during_the_run_are_noticed(tmp_path: Path, repla
 
 
 def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_manifest(tmp_path, {"format": RUN_FORMAT, "n": 1})
+    Manifest.new("probe", "study").write(tmp_path)
     before = (tmp_path / MANIFEST).read_bytes()
 
     def refuse(_: int) -> None:
@@ -413,7 +413,7 @@ def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(RunError, match="No space left on device"):
-        write_manifest(tmp_path, {"format": RUN_FORMAT, "n": 2})
+        Manifest.new("probe", "another").write(tmp_path)
     assert before == (tmp_path / MANIFEST).read_bytes()
     assert [MANIFEST] == [path.name for path in tmp_path.iterdir()]
 
@@ -430,7 +430,7 @@ def test_without_a_path_it_is_the_run_that_was_last_written(
     now = time.time()
     for name, age in (("a", 50), ("b", 90), ("c", 70)):
         run = runs.DEFAULT_PARENT / name
-        write_manifest(run, {"format": RUN_FORMAT})
+        Manifest.new("probe", "study").write(run)
         write(run, 1)
         os.utime(run / MANIFEST, (now - 500, now - 500))
         os.utime(run / ROWS, (now - age, now - age))

@@ -187,7 +187,7 @@ def test_a_chat_model_hears_of_a_better_format_for_each_bias_type(
         chosen = [note for note in warnings if "m is a chat model and was queried as one" in note]
         better = [note for note in warnings if 'bias_type="implicit", prompt_format="raw"' in note]
         assert (1, said) == (len(chosen), bool(better))
-    assert reach == read_manifest(run.path)["models"]["m"]["reach"]
+    assert reach == read_manifest(run.path).models["m"].reach
     again = bk.probe(f"m=hf:{chat.folder}", **asked, watcher=watcher)
     assert run.warnings == again.warnings == bk.load(run.path).warnings
 
@@ -215,9 +215,9 @@ def test_looking_changes_no_number_and_loads_no_second_model(
     )
     looked = bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "b", watcher=bk.Silent())
     assert 2 == len(loaded)
-    entries = [read_manifest(run.path)["models"]["m"] for run in (chosen, looked)]
-    assert entries[0]["batch_size"] == entries[1]["batch_size"]
-    assert [False, True] == ["reach" in entry for entry in entries]
+    entries = [read_manifest(run.path).models["m"] for run in (chosen, looked)]
+    assert entries[0].batch_size == entries[1].batch_size
+    assert [False, True] == [bool(entry.reach) for entry in entries]
     assert (chosen.path / "tables/probe_prompts.csv").read_bytes() == (
         looked.path / "tables/probe_prompts.csv"
     ).read_bytes()
@@ -238,9 +238,8 @@ def test_a_templates_own_system_prompt_is_said_where_it_was_in_force(
     model = tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE.replace("{% for", own + "{% for", 1))
     spec = f"hf:{model.folder}"
     run = bk.probe(f"m={spec}", **SMALL, **asked, out=tmp_path / "run", watcher=bk.Silent())
-    assert (
-        "You are Tiny, a *helper*." == read_manifest(run.path)["models"]["m"]["details"]["own_system_prompt"]
-    )
+    details = read_manifest(run.path).models["m"].details
+    assert "You are Tiny, a *helper*." == details["own_system_prompt"]
     content = stored_content(run.path)
     limits = [limit for limit in cannot_show(content) if "You are Tiny" in limit]
     assert [said] == [bool(limits)]

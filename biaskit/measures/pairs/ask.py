@@ -9,14 +9,15 @@ from typing import Any
 from biaskit.errors import ModelError
 from biaskit.measures.pairs.design import FORMAT, PairsDesign
 from biaskit.models.base import ContinuationScorer
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, Scored, ScoreRequest
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_rows import row_of
 from biaskit.runs.score_work import ScoreWork, as_asked, score_models
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.shards import shard_of
 from biaskit.runs.start import Open
 from biaskit.runs.store import StoredRows, count_rows, rows_file
 
@@ -57,7 +58,7 @@ class PairWork(ScoreWork[None]):
 
 
 def open_model(
-    design: PairsDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+    design: PairsDesign, spec: str, *, asked_as: ModelEntry | None = None, **how: Any
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
     lengths = [len(sentence) for pair in design.pairs for sentence in pair.sentences.values()]
@@ -90,12 +91,12 @@ def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Jso
 
 
 def finder(
-    manifest: Mapping[str, Any], design: PairsDesign
+    manifest: Manifest, design: PairsDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
     """From a stored row to the model and the request that it answers; None where the run has no such pair."""
     asked: dict[str, tuple[str, ScoreRequest]] = {}
-    for label, entry in manifest["models"].items():
-        for request in design.requests(entry["fingerprint"], entry["estimator"]):
+    for label, entry in manifest.models.items():
+        for request in design.requests(entry.fingerprint, entry.estimator_key):
             asked.setdefault(request.key, (label, request))
     return lambda row: asked.get(row["key"])
 
@@ -105,20 +106,18 @@ def named(row: Mapping[str, Any]) -> str:
     return f"pair {row['item']!r} {row['language']}".strip()
 
 
-def what_is_open(
-    run: Path, manifest: Mapping[str, Any], design: PairsDesign, *, skip_bad: bool = False
-) -> Open:
+def what_is_open(run: Path, manifest: Manifest, design: PairsDesign, *, skip_bad: bool = False) -> Open:
     """Count the pairs of a stored run, over all its models, that lack a row."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
     stored.read(rows_file(run, "pairs"), skip_bad=skip_bad)
     left = 0
-    for entry in manifest["models"].values():
-        requests = design.requests(entry["fingerprint"], entry["estimator"], shard_of(manifest))
+    for entry in manifest.models.values():
+        requests = design.requests(entry.fingerprint, entry.estimator_key, manifest.shard)
         left += sum(request.key not in stored.values for request in requests)
     return Open(left)
 
 
-def progress(run: Path, manifest: Mapping[str, Any], design: PairsDesign) -> tuple[int, int]:
+def progress(run: Path, manifest: Manifest, design: PairsDesign) -> tuple[int, int]:
     """Count the pairs that have a row, and those that a run plans."""
-    planned = len(shard_of(manifest).places(len(design.pairs))) * len(manifest["models"])
+    planned = len(manifest.shard.places(len(design.pairs))) * len(manifest.models)
     return count_rows(rows_file(run, "pairs")), planned

@@ -11,10 +11,11 @@ from biaskit.common.sequences import Computed
 from biaskit.corpora.pairs import load_pairs
 from biaskit.corpora.sources import source_digest
 from biaskit.measures.pairs.study import PairsStudy
+from biaskit.models.entry import ModelEntry
 from biaskit.records import Prompt, PromptFormat, ScoreRequest, SentencePair, TargetWord, as_record
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, read_study, sign_design
-from biaskit.runs.manifest import StoredDesign, estimator_of
+from biaskit.runs.manifest import StoredDesign
 from biaskit.runs.merge import united
 from biaskit.runs.shards import WHOLE, Shard
 
@@ -56,9 +57,9 @@ class PairsDesign:
             texts[f"pair {pair.item!r} {pair.language}".strip()] = [pair.prefix, pair.sentences]
         return {"study": self.study.name, "groups": list(self.groups), "texts": texts}
 
-    def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
+    def sign(self, models: Mapping[str, ModelEntry]) -> str:
         """Write the line that stands under every table: each choice that changes one of its numbers."""
-        estimators = {estimator_of(entry) for entry in models.values()}
+        estimators = {entry.estimator_name for entry in models.values()}
         shown = {"estimator": ",".join(sorted(estimators)), "contrast": "female-male"}
         return sign_design(self.study, models, self.describe()["digest"], shown)
 

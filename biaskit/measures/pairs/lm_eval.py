@@ -11,10 +11,10 @@ from biaskit.runs.collection import StoredRun
 
 def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:  # noqa: ARG001 (every kind's arguments)
     """Yield each model with its task: a cell for each pair, whose words are its sentences."""
-    design = read(run.manifest["resolved"])
+    design = read(run.manifest.resolved)
     words_of = {row["key"]: row["target_words"] for row in run.rows()}  # with their tokens
-    for label, entry in run.manifest["models"].items():
+    for label, entry in run.manifest.models.items():
         lines = []
-        for number, request in enumerate(design.requests(entry["fingerprint"], entry["estimator"]), start=1):
+        for number, request in enumerate(design.requests(entry.fingerprint, entry.estimator_key), start=1):
             lines.append(line_of(number, "sentence", request, words=words_of.get(request.key)))
         yield Asked(label, {"pairs_sentences": lines}, design.groups)

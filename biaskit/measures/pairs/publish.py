@@ -36,10 +36,10 @@ def samples(run: StoredRun) -> Iterator[tuple[str, str, list[Row], Row]]:
 
     A row that two labels of one model share comes twice; rows of other pairs are passed over.
     """
-    design = read(run.manifest["resolved"])
+    design = read(run.manifest.resolved)
     scores: dict[str, list[Row]] = {}  # by the key of their request
-    for label, entry in run.manifest["models"].items():
-        requests = design.requests(entry["fingerprint"], entry["estimator"])
+    for label, entry in run.manifest.models.items():
+        requests = design.requests(entry.fingerprint, entry.estimator_key)
         rows = where(run.tables.get("pair_scores", ()), model=label)
         for request, row in zip(requests, rows, strict=True):
             scores.setdefault(request.key, []).append(row)

@@ -83,11 +83,11 @@ class _Results:
 def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     manifest, made = read_manifest(run), TableSet(run)
-    design = read(manifest["resolved"], overrides)
-    study, models = design.study, manifest["models"]
+    design = read(manifest.resolved, overrides)
+    study, models = design.study, manifest.models
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
-    formats = {label: str(entry["prompt_format"]) for label, entry in models.items()}
+    formats = {label: str(entry.prompt_format) for label, entry in models.items()}
     results = _make_tables(run, documents, design, formats, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
@@ -107,7 +107,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": notes,
-        "versions": manifest["versions"],
+        "versions": manifest.versions,
     }
     made.analysis |= results.record | {"answered": answerers.record()}
     if len(models) > 1:

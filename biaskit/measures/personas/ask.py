@@ -13,9 +13,10 @@ from biaskit.measures.personas.sampling.samples import gender_of
 from biaskit.measures.personas.sampling.samples import sample_texts as ask
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator
+from biaskit.models.entry import ModelEntry
 from biaskit.models.spec import open_generator
 from biaskit.records import SampleRequest
-from biaskit.runs.shards import shard_of
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.start import Open
 from biaskit.runs.store import StoredRows, count_rows, rows_file
 
@@ -26,7 +27,7 @@ def open_model(
     design: PersonasDesign,  # noqa: ARG001
     spec: str,
     *,
-    asked_as: Mapping[str, Any] | None = None,  # noqa: ARG001
+    asked_as: ModelEntry | None = None,  # noqa: ARG001
     **how: Any,
 ) -> TextGenerator:
     """Open a generator, which is the same for every design."""
@@ -34,14 +35,14 @@ def open_model(
 
 
 def finder(
-    manifest: Mapping[str, Any], design: PersonasDesign
+    manifest: Manifest, design: PersonasDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, SampleRequest] | None] | None:
     """From a stored row to the model and the sample that it is; None where the run has no such sample."""
-    if manifest["resolved"].get("imported"):
+    if manifest.imported:
         return None  # texts that were at hand answer no request
     of_model = {
-        label: OpenSamples(design, entry["prompt_format"], entry["fingerprint"], {})
-        for label, entry in manifest["models"].items()
+        label: OpenSamples(design, entry.prompt_format, entry.fingerprint, {})
+        for label, entry in manifest.models.items()
     }
     series_of = {
         label: {scope_of(series.scope()): series for series in samples.series}
@@ -70,32 +71,30 @@ def named(row: Mapping[str, Any]) -> str:
     return f"{row['template_id']}, {row['occupation']}, sample {row['sample']}"
 
 
-def what_is_open(
-    run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False
-) -> Open:
+def what_is_open(run: Path, manifest: Manifest, design: PersonasDesign, *, skip_bad: bool = False) -> Open:
     """Count a stored run's samples still certain to be asked, those that may follow, and their batches.
 
     Samples are those of all models together; the batches are those of the series that may take most.
     """
-    sharded = design.part(shard_of(manifest))
+    sharded = design.part(manifest.shard)
     stored = StoredRows(gender_of(design), None).read(rows_file(run, "personas"), skip_bad=skip_bad)
     left = later = sample_batches = 0
-    for entry in manifest["models"].values():
-        samples = OpenSamples(sharded, entry["prompt_format"], entry["fingerprint"], stored.values)
+    for entry in manifest.models.values():
+        samples = OpenSamples(sharded, entry.prompt_format, entry.fingerprint, stored.values)
         due, may_follow = samples.outlook()
         left, later = left + len(due), later + may_follow
         sample_batches = max(sample_batches, samples.batches_after(due) if may_follow else 0)
     return Open(left, later, sample_batches)
 
 
-def progress(run: Path, manifest: Mapping[str, Any], design: PersonasDesign) -> tuple[int, int]:
+def progress(run: Path, manifest: Manifest, design: PersonasDesign) -> tuple[int, int]:
     """Count the texts of a run, and those that it plans at least: the first batch and those of a gender.
 
     How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
     """
     n_stored = count_rows(rows_file(run, "personas"))
-    if manifest["resolved"].get("imported"):
+    if manifest.imported:
         return n_stored, n_stored
-    n_open, n_requested = design.part(shard_of(manifest)).n_series
+    n_open, n_requested = design.part(manifest.shard).n_series
     each = n_open * Filling.from_study(design.study).batch + n_requested * design.study.per_gender
-    return n_stored, max(n_stored, each * len(manifest["models"]))
+    return n_stored, max(n_stored, each * len(manifest.models))

@@ -95,11 +95,11 @@ def calibrate(
     """
     path = run_path(run)
     manifest = read_manifest(path)
-    if manifest["measurement"] != "personas":
+    if manifest.measurement != "personas":
         raise UsageError(f"{path} is a run of biaskit probe; calibration needs texts (biaskit personas).")
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
-    design = read(manifest["resolved"], settings)
+    design = read(manifest.resolved, settings)
     study, documents = design.study, texts_of(path, manifest, design)
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
     words = documents.tokens.words
@@ -118,7 +118,7 @@ def calibrate(
         c_rule=study.c_rule,
         prior=prior_of(study),
     )
-    signature = design.sign(manifest["models"], c_rule=study.c_rule)
+    signature = design.sign(manifest.models, c_rule=study.c_rule)
     author, prior = f"{chosen.occupation} ({chosen.model})", calibration.prior
     verdict = "" if prior else "no study file: "
     if calibration.recommended:

@@ -83,7 +83,7 @@ class PersonasResult(RunResult):
         >>> len(written.document().tables)
         8
         """
-        claim = claims_of(read_manifest(self.path)["resolved"])[GASP]
+        claim = claims_of(read_manifest(self.path).resolved)[GASP]
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
 

@@ -16,6 +16,7 @@ from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import RunError, StudyError
 from biaskit.measures.personas.sampling.filling import Filling
 from biaskit.measures.personas.study import PersonasStudy
+from biaskit.models.entry import ModelEntry
 from biaskit.records import DebiasingPrompt, Item, Sampling, Template
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists
@@ -83,7 +84,7 @@ class PersonasDesign:
         sampling = asdict(self.sampling)
         return {"study": study.name, **stated, "sampling": sampling, "seed": study.seed, "texts": texts}
 
-    def sign(self, models: Mapping[str, Mapping[str, Any]], **analysis: str) -> str:
+    def sign(self, models: Mapping[str, ModelEntry], **analysis: str) -> str:
         """Write the line under every table; `analysis`: what only an analysis knows."""
         study = self.study
         shown = {

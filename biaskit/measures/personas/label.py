@@ -100,11 +100,11 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
 def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
     """Map the ids of a run's texts to keys, and list the texts that a share is about."""
     manifest = read_manifest(run)
-    if manifest["measurement"] != "personas":
+    if manifest.measurement != "personas":
         raise UsageError(f"{run} is a run of biaskit probe: labels are for texts (biaskit personas).")
     check_folder(run / FOLDER)
     # A bad line stops the analysis, where a user decides about it, and no sheet.
-    design = read(manifest["resolved"], {"skip_bad_lines": True})
+    design = read(manifest.resolved, {"skip_bad_lines": True})
     if design.templates:
         raise UsageError(f"{run} has debiasing prompts: labels are for runs without.")
     documents = texts_of(run, manifest, design)

@@ -18,9 +18,10 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.files import SUFFIXES, names_texts
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.measures.personas.words.groups import check_unmarked
+from biaskit.models.entry import ModelEntry
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.folder import run_folder
-from biaskit.runs.manifest import new_manifest
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.merge import store_rows
 from biaskit.runs.start import command_line
 from biaskit.study.config import build_study
@@ -138,10 +139,12 @@ def analyze_texts(
     if group_col is not None:
         source["group_col"] = group_col
     resolved = design.describe() | {"imported": source}
-    author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
-    models = {label: {**author, "prompt_format": "", "details": {}} for label in imported.models}
-    manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
-    manifest["signature"] = design.sign(models, **signed_groups(group_col))
+    author: Any = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
+    author |= {"prompt_format": "", "details": {}}
+    models = {label: ModelEntry(**author) for label in imported.models}
+    asked = {"question": question, "resolved": resolved, "models": models}
+    manifest = Manifest.new("personas", "texts", **asked, command=command_line())
+    manifest.signature = design.sign(models, **signed_groups(group_col))
     with run_folder("texts", list(models), question, out) as run:
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
         notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]

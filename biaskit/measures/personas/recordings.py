@@ -28,8 +28,9 @@ def recorded_run(spec: str, *others: object, out: str | Path | None = None) -> P
         )
     source = data_dir("corpora") / "recorded" / name
     manifest = read_manifest(source)
-    question = [manifest["resolved"]["digest"], list(manifest["models"])]
+    question = [manifest.resolved["digest"], list(manifest.models)]
     with run_folder("recorded", [name], question, out) as run:
         # What was shipped was not asked here: it is no answer that another run takes over.
-        store_rows(run, {**manifest, "recorded": name}, read_rows(rows_file(source, "personas")))
+        manifest.recorded = name
+        store_rows(run, manifest, read_rows(rows_file(source, "personas")))
         return run

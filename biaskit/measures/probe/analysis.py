@@ -25,11 +25,12 @@ from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.measures.probe.study import ProbeStudy
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
 from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import read_manifest, samples_of
+from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
@@ -53,9 +54,9 @@ def tables(
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     made = _tables_of_rows(run, overrides)
     manifest = read_manifest(run)
-    models = list(manifest["models"])
+    models = list(manifest.models)
     if len(models) > 1:
-        design = read(manifest["resolved"], overrides)
+        design = read(manifest.resolved, overrides)
         margins = design.study.margin
         rows, notes = between_models(
             made.rows("probe_prompts"),
@@ -75,7 +76,7 @@ def tables(
 def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
     """Make every table of a run from its rows but those between its models."""
     manifest, tables = read_manifest(run), TableSet(run)
-    design = read(manifest["resolved"], overrides)
+    design = read(manifest.resolved, overrides)
     reading = Reading()
     answerers = Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
@@ -114,7 +115,7 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         design,
         manifest,
         answerers,
-        [*_notes(stored, rows_by_table["probe_groups"], study, manifest["models"])],
+        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models)],
         keys=CHOICES,
         methods=METHODS_VERSION,
         rows_digest=stored.digest,
@@ -139,13 +140,13 @@ class _StoredCells:
 
 
 def _read_cells(
-    run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
+    run: Path, manifest: Manifest, design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
     """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the probe command.")
-    cells, places = places_of(manifest, design)
+    cells, places = places_of(manifest.models, design)
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → batch → its row
@@ -183,8 +184,8 @@ def _read_cells(
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     batches_of = {
-        label: SampleBatches.up_to(samples_of(entry), study.max_samples_per_prompt)
-        for label, entry in manifest["models"].items()
+        label: SampleBatches.up_to(entry.samples, study.max_samples_per_prompt)
+        for label, entry in manifest.models.items()
     }
     for i, rows_of_cell in drawn.items():
         all_batches, used, goes_on = add_up(rows_of_cell, batches_of[cells[i].model])
@@ -211,7 +212,7 @@ def _digest(row: Mapping[str, Any]) -> bytes:
 
 
 def _notes(
-    stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
+    stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, ModelEntry]
 ) -> Iterator[str]:
     """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
     cells, n = stored.cells, len(stored.cells)
@@ -246,7 +247,7 @@ def _notes(
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
 
 
-def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _low_coverage(groups: Sequence[Row], models: Mapping[str, ModelEntry]) -> Iterator[str]:
     """Say which models' shares are weak evidence, and what other prompt formats would give."""
     low: dict[str, dict[str, float]] = {label: {} for label in models}
     main = in_main_context(where(groups, debiasing_id=0))
@@ -258,10 +259,10 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
 
 
 def format_notes(
-    label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool = True
+    label: str, entry: ModelEntry, low: Mapping[str, float], *, alone: bool = True
 ) -> Iterator[str]:
     """Say how low a model's coverage is, and which format has more; `low`: bias type → weak coverage."""
-    spec, prompt_format, reach = entry["spec"], entry["prompt_format"], entry.get("reach", {})
+    spec, prompt_format, reach = entry.spec, entry.prompt_format, entry.reach
     if low and not spec.startswith("scripted:"):
         held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
         hint = NOTES["try_formats"].format(shlex.quote(spec))

@@ -16,14 +16,14 @@ from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
 from biaskit.measures.probe.scoring import matched_samples, score_cells
 from biaskit.models.base import ContinuationScorer
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, ScoreRequest
-from biaskit.runs.manifest import samples_of, write_manifest
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_work import as_asked
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.shards import shard_of
 from biaskit.runs.start import Open
 from biaskit.runs.store import StoredRows, count_rows, read_rows, rows_file
 
@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 
 def open_model(
-    design: ProbeDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+    design: ProbeDesign, spec: str, *, asked_as: ModelEntry | None = None, **how: Any
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
     study = design.study
@@ -63,30 +63,31 @@ def _look_at_formats(
     prompt_format: PromptFormat,
 ) -> None:
     """Try prompts in every format where `auto` chose one; not of an API, which costs, or in a resumed run."""
-    label, spec = scorer.identity.label, scorer.identity.spec
-    entry = session.manifest["models"].get(label, {})
+    label = scorer.identity.label
+    entry = session.manifest.models.get(label)
     several, lent = len(scorer.identity.formats) > 1, getattr(scorer, "lent", None)
     chosen = design.study.prompt_format != "auto" or design.study.system_prompt
-    if prompt_format == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
+    looked = entry is not None and entry.notes is not None
+    if prompt_format == "sentence" or lent is None or not several or chosen or looked:
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_format(design, tried)
-    if session.dry_run:
-        found = {"spec": spec, "prompt_format": prompt_format, "reach": reach}
-        session.outcome.notes += format_notes(label, found, {}, alone=len(session.models) == 1)
+    if entry is None or session.dry_run:
+        entry = ModelEntry.of(scorer.identity, prompt_format, reach=reach)
+        session.outcome.notes += format_notes(label, entry, {}, alone=len(session.models) == 1)
     else:
-        entry["reach"] = reach
-        write_manifest(session.run, session.manifest)
+        entry.reach = reach
+        session.manifest.write(session.run)
 
 
 def finder(
-    manifest: Mapping[str, Any], design: ProbeDesign
+    manifest: Manifest, design: ProbeDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
     """From a stored row to the model and the request that it answers; None where the run has no such cell."""
     of_model: dict[str, tuple[str, PlannedCells, SampleBatches]] = {}
-    for label, entry in manifest["models"].items():
-        cells = PlannedCells(design, label, entry["prompt_format"], entry["fingerprint"], entry["estimator"])
-        sample_batches = SampleBatches.up_to(samples_of(entry), design.study.max_samples_per_prompt)
+    for label, entry in manifest.models.items():
+        cells = PlannedCells(design, label, entry.prompt_format, entry.fingerprint, entry.estimator_key)
+        sample_batches = SampleBatches.up_to(entry.samples, design.study.max_samples_per_prompt)
         of_model.setdefault(cells.model_key, (label, cells, sample_batches))
 
     def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
@@ -106,25 +107,23 @@ def named(row: Mapping[str, Any]) -> str:
     return f"{row['bias_type']} template {row['template_id']}, {row['job']}"
 
 
-def what_is_open(
-    run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False
-) -> Open:
+def what_is_open(run: Path, manifest: Manifest, design: ProbeDesign, *, skip_bad: bool = False) -> Open:
     """Count the cells of a stored run, over all its models, that lack a row or a batch of samples."""
     stored = StoredRows(matched_samples, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
     n_left = 0
-    for label, entry in manifest["models"].items():
-        prompt_format, model, how = (entry[name] for name in ("prompt_format", "fingerprint", "estimator"))
-        cells = PlannedCells(design, label, prompt_format, model, how, shard_of(manifest))
-        sample_batches = SampleBatches.up_to(samples_of(entry), design.study.max_samples_per_prompt)
+    for label, entry in manifest.models.items():
+        asked = entry.prompt_format, entry.fingerprint, entry.estimator_key
+        cells = PlannedCells(design, label, *asked, manifest.shard)
+        sample_batches = SampleBatches.up_to(entry.samples, design.study.max_samples_per_prompt)
         n_left += OpenCells(cells.requests, sample_batches, stored.values).n_left
     return Open(n_left)
 
 
-def progress(run: Path, manifest: Mapping[str, Any], design: ProbeDesign) -> tuple[int, int]:
+def progress(run: Path, manifest: Manifest, design: ProbeDesign) -> tuple[int, int]:
     """Count the prompts of a run that were begun, and those that it plans."""
-    rows, models = rows_file(run, "probe"), manifest["models"]
+    rows, models = rows_file(run, "probe"), manifest.models
     done = count_rows(rows)
-    if done and any(samples_of(entry) is not None for entry in models.values()):
+    if done and any(entry.samples is not None for entry in models.values()):
         # How many batches a cell needs shows when it is asked: what is counted is cells.
         done = sum(not row.get("batch") for row in read_rows(rows, skip_bad=True))
-    return done, len(shard_of(manifest).places(design.n_prompts)) * len(models)
+    return done, len(manifest.shard.places(design.n_prompts)) * len(models)

@@ -52,7 +52,7 @@ class ProbeResult(RunResult):
         4
         """
         analysis = self.analysis()
-        design = read(read_manifest(self.path)["resolved"], analysis["choices"])
+        design = read(read_manifest(self.path).resolved, analysis["choices"])
         tables = read_set(self.path, _PRINTED).rows()
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 

@@ -18,8 +18,9 @@ from biaskit.compare.pairs import (
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
-from biaskit.stats.contrasts import Row, adjust
-from biaskit.tables.query import Row as StoredRow
+from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrasts import adjust
+from biaskit.tables.query import Row
 
 
 def compare(comparison: Comparison) -> None:
@@ -29,13 +30,13 @@ def compare(comparison: Comparison) -> None:
     outcomes: dict[str, Answers] = {}
     orders: dict[frozenset[str], tuple[str, ...]] = {}
     for run in runs:
-        order = tuple(str(group) for group in run.manifest["resolved"]["groups"])
+        order = tuple(str(group) for group in run.manifest.resolved["groups"])
         groups = orders.setdefault(frozenset(order), order)
         rows, asked = run.tables.get("probe_prompts", ()), PromptTexts(run.question)
         where = str(run.path / "tables" / "probe_prompts.csv")
         answers |= answers_of(rows, groups, where, asked)
-        outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
-        for model in run.manifest["models"]:
+        outcomes |= outcomes_of(rows, run.manifest.models, where, asked)
+        for model in run.manifest.models:
             if rows and model not in answers:
                 notes.append(f"{model} has no row in {where}.")
     models = [model for model in comparison.models(runs) if model.label in answers]
@@ -49,14 +50,14 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_models(
-    cells: Sequence[StoredRow],  # of probe_prompts.csv
+    cells: Sequence[Row],  # of probe_prompts.csv
     *,
     groups: Sequence[str],
     models: Sequence[str],
     margins: Mapping[str, float],
     run: str = "",
     asked: PromptTexts | None = None,
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Contrast], list[str]]:
     """Test every pair of models of one run, later named − earlier: rows paired and crossed, and notes.
 
     Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
@@ -99,9 +100,9 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
     return PairNote("gender groups", text)
 
 
-def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
+def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Contrast]) -> PairNote | None:
     """Return a note if two sides have the same cells in different prompt formats, or no cell in common."""
-    compared = {(row["bias_type"], row["debiasing_a"], row["context"]) for row in rows}
+    compared = {(row.bias_type, row.debiasing_a, row.context) for row in rows}
     later, earlier = (_forms_of(side, answers) for side in pair)
     for cell in later.keys() & earlier.keys() - compared:
         if len(later[cell] | earlier[cell]) > 1:

@@ -13,15 +13,16 @@ from biaskit.common.wording import listed
 from biaskit.compare.pairs import SidePair
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
+from biaskit.models.entry import ModelEntry
 from biaskit.stats.arms import Arm
-from biaskit.stats.contrasts import Row
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
 from biaskit.tables.query import distinct, grouped
 
 
 def outcomes_of(
     rows: Sequence[Mapping[str, Any]],
-    models: Mapping[str, Mapping[str, Any]],
+    models: Mapping[str, ModelEntry],
     where: str,
     asked: PromptTexts | None = None,
 ) -> dict[str, Answers]:
@@ -33,7 +34,7 @@ def outcomes_of(
     shares: list[dict[str, Any]] = []
     for row in rows:
         if row.get("n_answers"):
-            shares.append({**row, **_shares(row), "estimator": _length(models.get(row["model"], {}))})
+            shares.append({**row, **_shares(row), "estimator": _length(models[row["model"]])})
     for rows_of_arm in grouped(shares, *Arm._fields).values():
         answered = {(row["job"], row["template_id"]) for row in rows_of_arm}
         empty = {**rows_of_arm[0], **dict.fromkeys(_shares(rows_of_arm[0])), "estimator": None}
@@ -54,16 +55,16 @@ def _shares(row: Mapping[str, Any]) -> dict[str, float]:
     return numbers
 
 
-def _length(entry: Mapping[str, Any]) -> str:
+def _length(entry: ModelEntry) -> str:
     """Say how long texts may be, in place of an estimator: texts of other lengths come to other outcomes."""
-    estimator = entry.get("continuations", entry).get("estimator")
-    most = estimator.get("max_new_tokens") if isinstance(estimator, Mapping) else None
+    estimator = (entry.continuations or entry).estimator
+    most = None if estimator is None else estimator.max_new_tokens
     return f"texts of {most} tokens" if most else "texts"
 
 
 def pair_rows_of_outcomes(
     pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
-) -> list[Row]:
+) -> list[Contrast]:
     """Test each outcome's share, later − earlier, paired and crossed; no row unless all models answered."""
     if not all(model in answers for side in pair for model in side.models):
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +16,13 @@ from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.measures.probe.scoring import CellWork
 from biaskit.models.base import ContinuationScorer
-from biaskit.models.options import NEW, ScoringOptions
+from biaskit.models.entry import Continuations
+from biaskit.models.options import ScoringOptions
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import write_manifest
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.score_rows import fault_of, row_of
 from biaskit.runs.score_work import ScoreWork
 from biaskit.runs.session import Session
@@ -61,17 +62,17 @@ def _continue(
         n, tokens = design.study.continuations, design.study.continuation_tokens
         sample_batches = SampleBatches(_BATCH, n // _BATCH) if n % _BATCH == 0 else SampleBatches(n, 1)
         scoring = ScoringOptions("sampling", samples=sample_batches.size, new_tokens=tokens)
-        scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
+        scorer = session.open_model(label, spec, None, account, scoring=scoring)
         work = _ContinuationWork(design, scorer, prompt_format, stored, session.shard, sample_batches)
         if writer is None:
             plan_work(work, session)
             return
-        entry = session.manifest["models"][label]
+        entry = session.manifest.models[label]
         # By this fingerprint and estimator the analysis finds the rows.
         fingerprint = scorer.identity.fingerprint
-        entry["continuations"] = {"fingerprint": fingerprint, "estimator": work.estimator.in_key()}
-        session.manifest["signature"] = design.sign(session.manifest["models"])
-        write_manifest(session.run, session.manifest)
+        entry.continuations = Continuations(fingerprint=fingerprint, estimator=work.estimator)
+        session.manifest.signature = design.sign(session.manifest.models)
+        session.manifest.write(session.run)
         ask(work, session, writer, starts=0)
     except ModelError as error:
         session.outcome.notes.append(f"{label} has no continuations: {error}")
@@ -157,7 +158,7 @@ class _ContinuationWork(CellWork):
 
 
 def read_continuations(
-    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading, answerers: Answerers
+    run: Path, manifest: Manifest, answers: AnswersOfRun, reading: Reading, answerers: Answerers
 ) -> int:
     """Put what continuations say in place of short samples; returns how many rows were not needed."""
     path, design = rows_file(run, ROWS), answers.design
@@ -165,11 +166,11 @@ def read_continuations(
         return 0
     # The keys of continuations rest on a fingerprint and an estimator of their own.
     models = {}
-    for label, entry in manifest["models"].items():
-        if entry.get("continuations"):
-            models[label] = {**entry, **entry["continuations"]}
+    for label, entry in manifest.models.items():
+        if entry.continuations is not None:
+            models[label] = entry.model_copy(update=dict(entry.continuations))
     answers.cells = {cell: counts for cell, counts in answers.cells.items() if cell.model not in models}
-    cells, places = places_of({"models": models}, design)
+    cells, places = places_of(models, design)
     seen: set[tuple[int, int]] = set()
     n_unused, skip_bad = 0, design.study.skip_bad_lines
     for row in read_rows(path, skip_bad=skip_bad, reading=reading):

@@ -19,10 +19,11 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
 from biaskit.measures.probe.study import ProbeStudy
+from biaskit.models.entry import ModelEntry
 from biaskit.records import BiasType, Context, DebiasingPrompt, Dialogue, Item, TargetWord, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
-from biaskit.runs.manifest import StoredLists, estimator_of, samples_of
+from biaskit.runs.manifest import StoredLists
 from biaskit.runs.merge import united
 from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 from biaskit.tables.io import check_group_names
@@ -105,13 +106,13 @@ class ProbeDesign:
         asked |= {"word_boundary": study.word_boundary, "groups": list(self.groups)}
         return asked | {"texts": texts, "target_words": target_words}
 
-    def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
+    def sign(self, models: Mapping[str, ModelEntry]) -> str:
         """Write the line that stands under every table: each choice that changes one of its numbers."""
         study = self.study
-        drawn = any(samples_of(entry) is not None for entry in models.values())
-        continued = [entry["continuations"] for entry in models.values() if entry.get("continuations")]
-        lengths = {entry["estimator"]["max_new_tokens"] for entry in continued}
-        shown = {"estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()}))}
+        drawn = any(entry.samples is not None for entry in models.values())
+        continued = filter(None, (entry.continuations for entry in models.values()))
+        lengths = {texts.estimator.max_new_tokens for texts in continued}
+        shown = {"estimator": ",".join(sorted({entry.estimator_name for entry in models.values()}))}
         shown["max_samples_per_prompt"] = str(study.max_samples_per_prompt) if drawn else ""
         shown["continuations"] = ",".join(sorted(f"{n} tokens" for n in lengths))
         shown |= {
@@ -300,5 +301,5 @@ def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]
 
 def one_part(run: StoredRun, other: StoredRun) -> bool:
     """Tell whether two runs of one study ask the same: groups, templates, target words."""
-    same_groups = run.manifest["resolved"]["groups"] == other.manifest["resolved"]["groups"]
+    same_groups = run.manifest.resolved["groups"] == other.manifest.resolved["groups"]
     return same_groups and not any(differ(run, other, name) for name in ("texts", "target_words"))

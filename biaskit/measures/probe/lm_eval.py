@@ -21,7 +21,7 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
 
     What cannot be asked is left out with a note. Raises `UsageError` where word ends were scored.
     """
-    design = read(run.manifest["resolved"])
+    design = read(run.manifest.resolved)
     if design.study.word_boundary == "word":
         raise UsageError(
             f"{run.path} includes the end of each word (word_boundary = word), which lm-evaluation-harness"
@@ -34,10 +34,10 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
         prompts[cell] = row["prompt"]
         if row["estimator"] != "sampling":  # whose rows hold words without their space
             words_of.setdefault((cell.model, cell.bias_type, cell.template_id), row["target_words"])
-    for label, entry in run.manifest["models"].items():
-        prompt_format = entry["prompt_format"]
+    for label, entry in run.manifest.models.items():
+        prompt_format = entry.prompt_format
         rendered = prompt_format != "raw"  # by a chat template
-        if rendered and entry["where"] != "local":
+        if rendered and entry.where != "local":
             notes.append(f"{label}: its server renders the chat messages, so it gets no tasks")
             continue
         asked = Asked(label, {}, design.groups)

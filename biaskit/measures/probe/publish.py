@@ -64,7 +64,7 @@ def answered_cells(run: StoredRun) -> Iterator[tuple[PromptCell, dict[str, Any]]
     Models have their names of the collection. A row that two labels of one model share comes twice, a drawn
     cell once for each batch; rows of other questions are passed over, as in the analysis.
     """
-    cells, places = places_of(run.manifest, read(run.manifest["resolved"]))
+    cells, places = places_of(run.manifest.models, read(run.manifest.resolved))
     for row in run.rows():
         for place in places(row):
             yield cells[place], row

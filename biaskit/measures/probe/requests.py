@@ -10,6 +10,7 @@ from typing import Any
 from biaskit.common.sequences import Computed
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
+from biaskit.models.entry import ModelEntry
 from biaskit.records import Prompt, PromptCell, PromptFormat, ScoreRequest
 from biaskit.runs.shards import WHOLE, Shard
 
@@ -60,14 +61,14 @@ class PlannedCells:
 
 
 def places_of(
-    manifest: Mapping[str, Any], design: ProbeDesign
+    models: Mapping[str, ModelEntry], design: ProbeDesign
 ) -> tuple[list[PromptCell], Callable[[Mapping[str, Any]], Sequence[int]]]:
     """Every cell of every model, and the places that a row answers: several where labels share a model."""
     cells: list[PromptCell] = []
     places: dict[tuple[object, ...], list[int]] = {}
-    for label, entry in manifest["models"].items():
-        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
-        for cell, *_ in product(design, label, entry["prompt_format"]):
+    for label, entry in models.items():
+        shared = model_key(entry.fingerprint, design.study, entry.estimator_key)
+        for cell, *_ in product(design, label, entry.prompt_format):
             places.setdefault((shared, *_of_cell(cell)), []).append(len(cells))
             cells.append(cell)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.api.capabilities import Capabilities
@@ -15,7 +13,8 @@ from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.offline import assumed_capabilities
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
-from biaskit.models.options import NEW, Account, ScoringOptions
+from biaskit.models.entry import ModelEntry
+from biaskit.models.options import Account, ScoringOptions
 from biaskit.records import THOUGHT_TOKENS
 
 
@@ -24,7 +23,7 @@ def open_api_scorer(
     *,
     label: str,
     options: ApiOptions,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
     scoring: ScoringOptions = ScoringOptions(),
     batch_size: int | None = None,
@@ -45,7 +44,7 @@ def open_api_generator(
     *,
     label: str,
     options: ApiOptions,
-    known: Mapping[str, Any] = NEW,
+    known: ModelEntry | None = None,
     account: Account = Account(),
     batch_size: int | None = None,
 ) -> ApiGenerator:
@@ -81,17 +80,16 @@ def _connect(spec: str, label: str, options: ApiOptions, account: Account) -> Co
 
 
 def _capabilities_of(
-    connection: Connection, known: Mapping[str, Any], scoring: ScoringOptions | None, *, texts: int
+    connection: Connection, known: ModelEntry | None, scoring: ScoringOptions | None, *, texts: int
 ) -> Capabilities:
     """Return what an endpoint can do: by an earlier start of the run, else assumed offline, else measured.
 
     `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked.
     """
     offline, scores = connection.options.offline, scoring is not None
-    stored = known.get("abilities")
     # A resumed run asks in the same way, by what an earlier start measured.
-    if stored and known.get("fingerprint") == connection.endpoint.fingerprint:
-        capabilities = Capabilities.from_json(stored)
+    if known and known.abilities and known.fingerprint == connection.endpoint.fingerprint:
+        capabilities = Capabilities.from_json(known.abilities)
         enough = capabilities.scored or not scores
         if enough and (offline is not None or not capabilities.assumed):
             return capabilities

@@ -13,10 +13,10 @@ from biaskit.measures.personas.sampling.series import SampleSeries, format_for
 from biaskit.measures.personas.texts.association import associate_answer
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator, closing_stream
+from biaskit.models.entry import ModelEntry
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, Plan, PromptFormat, Sample, SampleRequest
 from biaskit.runs.course import Pending, Work, ask_models
-from biaskit.runs.manifest import model_entry
 from biaskit.runs.rows import NoRow
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
@@ -40,9 +40,10 @@ def sample_texts(
     def work_of(label: str) -> SampleWork:
         return SampleWork(sharded, generators[label], formats[label], stored)
 
-    def entry_of(label: str) -> dict[str, Any]:
-        batch_size = session.manifest["models"].get(label, {}).get("batch_size")
-        return {**model_entry(generators[label].identity, formats[label]), "batch_size": batch_size}
+    def entry_of(label: str) -> ModelEntry:
+        earlier = session.manifest.models.get(label)
+        batch_size = None if earlier is None else earlier.batch_size
+        return ModelEntry.of(generators[label].identity, formats[label], batch_size=batch_size)
 
     models = {label: generators[label] for label in formats}
     ask_models(session, study, models, stored, work_of, entry_of, design.sign)

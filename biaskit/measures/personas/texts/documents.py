@@ -25,8 +25,10 @@ from biaskit.measures.personas.texts.english import EnglishEvidence
 from biaskit.measures.personas.texts.names import NameEvidence
 from biaskit.measures.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.measures.personas.texts.tokens import TokenisedTexts, tokeniser
+from biaskit.models.entry import ModelEntry
 from biaskit.records import GENDERS, Finish
 from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
 
@@ -145,7 +147,7 @@ class _StoredTexts:
 
 def texts_of(
     run: Path,
-    manifest: Mapping[str, Any],
+    manifest: Manifest,
     design: PersonasDesign,
     reading: Reading | None = None,
     answerers: Answerers | None = None,
@@ -157,17 +159,17 @@ def texts_of(
     reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows, answers=True)
-    if imported := manifest["resolved"].get("imported"):
+    if imported := manifest.imported:
         documents = read_imported(design, rows, imported.get("group_col"))
     else:
-        documents = read_documents(design, manifest["models"], rows)
+        documents = read_documents(design, manifest.models, rows)
     if not documents.texts:
         raise RunError(f"{run} has no texts of this study yet. Rerun the personas command.")
     return documents
 
 
 def read_documents(
-    design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+    design: PersonasDesign, models: Mapping[str, ModelEntry], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
     """Read a sampled study's texts, looked up batch by batch; `models`: label → its manifest entry."""
     stored, tokens = _read(design, rows)
@@ -294,7 +296,7 @@ _ROW = ("model", "occupation", "template_id", "requested_gender", "sample", "fin
 
 
 def _needed(
-    design: PersonasDesign, entry: Mapping[str, Any], stored: Mapping[str, TextDocument]
+    design: PersonasDesign, entry: ModelEntry, stored: Mapping[str, TextDocument]
 ) -> Iterator[list[TextDocument]]:
     """Yield the stored texts of each series of a model, in sample order.
 
@@ -303,8 +305,8 @@ def _needed(
     needed. Requested series have exactly n samples.
     """
     filling = Filling.from_study(design.study)
-    for series in series_of_design(design, entry["prompt_format"]):
-        key_of_sample = sample_keys(series, entry["fingerprint"], design)
+    for series in series_of_design(design, entry.prompt_format):
+        key_of_sample = sample_keys(series, entry.fingerprint, design)
         texts: list[TextDocument] = []
         tally = Tally(filling)
         sample_batches = map(filling.of_batch, range(-(-filling.most // filling.batch)))

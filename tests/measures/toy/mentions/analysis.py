@@ -16,7 +16,8 @@ from biaskit.progress import Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.stats.contrasts import Scope, adjust, one_row
+from biaskit.stats.contrast import Scope
+from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import paired
 from biaskit.tables.sets import TableSet
@@ -25,7 +26,7 @@ from biaskit.tables.sets import TableSet
 def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make the tables of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
-    design, models = read(manifest["resolved"], overrides), manifest["models"]
+    design, models = read(manifest.resolved, overrides), manifest.models
     reading, answerers = Reading(), Answerers()
     said: dict[tuple[str, str], list[bool]] = {}
     keys = []
@@ -62,6 +63,6 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         "n_texts": len(keys),
         "answered": answerers.record(),
         "notes": notes,
-        "versions": manifest["versions"],
+        "versions": manifest.versions,
     }
     return made

@@ -8,11 +8,12 @@ from typing import Any
 from biaskit.measures.mentions.design import MentionsDesign
 
 from biaskit.models.base import TextGenerator
+from biaskit.models.entry import ModelEntry
 from biaskit.models.spec import open_generator
 from biaskit.progress import ModelPlan
 from biaskit.records import Sample, SampleRequest
 from biaskit.runs.course import Pending, Work, ask_models
-from biaskit.runs.manifest import model_entry
+from biaskit.runs.manifest import Manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
 
@@ -75,7 +76,7 @@ class MentionsWork(Work[None]):
 
 
 def open_model(
-    design: MentionsDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+    design: MentionsDesign, spec: str, *, asked_as: ModelEntry | None = None, **how: Any
 ) -> TextGenerator:
     """Open a generator."""
     return open_generator(spec, **how)
@@ -89,18 +90,18 @@ def ask(design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] 
     ask_models(
         session, study, opened, stored,
         lambda label: MentionsWork(design, opened[label], stored),
-        lambda label: model_entry(opened[label].identity, "raw"),
+        lambda label: ModelEntry.of(opened[label].identity, "raw"),
         design.sign,
     )  # fmt: skip
     return session.outcome
 
 
 def finder(
-    manifest: Mapping[str, Any], design: MentionsDesign
+    manifest: Manifest, design: MentionsDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, SampleRequest] | None]:
     """From a stored row to the model and the request that it answers."""
     asked = {}
-    for label, entry in manifest["models"].items():
-        for _, request in design.requests(entry["fingerprint"]):
+    for label, entry in manifest.models.items():
+        for _, request in design.requests(entry.fingerprint):
             asked.setdefault(request.key, (label, request))
     return lambda row: asked.get(row["key"])

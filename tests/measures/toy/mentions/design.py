@@ -9,6 +9,7 @@ from typing import Any, cast
 from biaskit.measures.mentions.study import MentionsStudy
 
 from biaskit.common.provenance import key_of
+from biaskit.models.entry import ModelEntry
 from biaskit.records import Prompt, SampleRequest, Sampling
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import StoredDesign
@@ -33,7 +34,7 @@ class MentionsDesign:
         """List what must agree for two commands to share one folder."""
         return {"study": self.study.name}
 
-    def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
+    def sign(self, models: Mapping[str, ModelEntry]) -> str:
         """Write the line that stands under every table."""
         return sign_design(self.study, models, self.describe()["digest"], {"word": self.study.word})
 
