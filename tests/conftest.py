@@ -171,6 +171,12 @@ def console(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     signal.signal(signal.SIGTERM, handler)
 
 
+@pytest.fixture
+def cli(console: Cli) -> Cli:
+    """`console`; tests of some folders put something around it."""
+    return console
+
+
 # --- no waiting --------------------------------------------------------------------------------------------
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.command import Cli, Said
+from fakes.killed import Command
+from fakes.run_files import environment, eventually, one_line, rows, script, table, tables
 from needs import require_torch
 
-import biaskit.cli
 from biaskit.cli.output import N_LINES, first_notes
 from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
@@ -44,18 +42,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def cli(console: Cli) -> Cli:
-    """The console script in this process."""
-    return console
-
-
-def script(name: str, *lines: dict[str, Any]) -> str:
-    """Write a scripted model and give its spec."""
-    Path(name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return f"scripted:{name}"
-
-
 WITHOUT = """
 import sys
 class Missing:
@@ -67,15 +53,6 @@ from biaskit.cli import main
 main()
 """
 LOCAL = ("torch", "transformers", "gguf", "accelerate", "tokenizers", "huggingface_hub")
-
-
-def environment(**more: str) -> dict[str, str]:
-    return {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(Path(biaskit.__file__).parents[1]),
-        **more,
-    }
 
 
 def process(*arguments: str | Path, **more: str) -> Said:
@@ -99,27 +76,6 @@ def python(code: str, *arguments: str | Path, **more: str) -> Said:
         timeout=120,
     )
     return Said(done.returncode, done.stdout, done.stderr)
-
-
-def rows(run: str | Path, file: str = "probe.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (Path(run) / file).read_text("ascii").split("\n") if line]
-
-
-def tables(run: str | Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((Path(run) / "tables").iterdir())}
-
-
-def table(run: str | Path, name: str) -> list[dict[str, str]]:
-    with (Path(run) / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def one_line(said: Said) -> str:
-    """The one line of an error; no traceback."""
-    assert "Traceback" not in said.err
-    lines = [line for line in said.err.splitlines() if line.startswith("biaskit: ")]
-    assert 1 == len(lines), said.err
-    return lines[0]
 
 
 def asked(said: Said) -> list[int]:
@@ -523,31 +479,22 @@ def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
 
 @pytest.mark.process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, number: signal.Signals) -> None:
-    command = ["probe", "scripted:m.jsonl", "--out", "r", "--batch-size", "1"]
-    started = subprocess.Popen(
-        [sys.executable, "-m", "biaskit", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        start_new_session=True,
-    )
-    path = Path("r/probe.jsonl")
-    limit = time.monotonic() + 60
-    while not (path.exists() and path.stat().st_size > 50_000):
-        assert time.monotonic() < limit
-        assert started.poll() is None, "the run ended before it could be interrupted"
-        time.sleep(0.005)
+def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(
+    cli: Cli, folder: Path, number: signal.Signals
+) -> None:
+    command = Command("probe", ("scripted:m.jsonl", "--batch-size", "1"), folder)
+    started = command.start("r")
+    eventually(lambda: started.poll() is not None or len(command.kept("r")) > 50, 60)
+    assert started.poll() is None, "the run ended before it could be interrupted"
     started.send_signal(number)
-    _, err = started.communicate(timeout=60)
+    err = started.communicate(timeout=60)[1].decode()
     assert 130 == started.returncode, err
     kept = len(rows("r"))
     assert 0 < kept < 2_000
     assert f"{kept} finished rows" in err
     assert "r; rerun the command to resume" in err
     assert "Traceback" not in err
-    said = cli(*command[:-2])
+    said = cli("probe", "scripted:m.jsonl", "--out", "r")
     assert (0, [2_000 - kept]) == (said.code, asked(said))
 
 

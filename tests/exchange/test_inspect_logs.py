@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.run_files import script
 
 import biaskit as bk
 
@@ -20,11 +21,6 @@ HOSTILE = (
     "\ud800 half a character",
 )
 QUIET: dict[str, Any] = {"watcher": bk.Silent()}
-
-
-def script(path: Path, *lines: dict[str, Any]) -> str:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
-    return f"scripted:{path}"
 
 
 def exported(run: Path) -> list[Path]:

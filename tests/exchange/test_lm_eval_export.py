@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from fakes.personas_runs import write_texts
+from fakes.run_files import table
 from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 from needs import missing, require_demo_base, require_torch
 from places import module_of
@@ -30,11 +31,6 @@ Json = dict[str, Any]
 
 def export(run: Path, to: str = "lm-eval", **options: Any) -> Any:
     return bk.export(run, to=to, watcher=bk.Silent(), **options)
-
-
-def table(run: Path, name: str) -> list[dict[str, str]]:
-    with (run / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def lines(folder: Path) -> Iterator[tuple[str, Json]]:

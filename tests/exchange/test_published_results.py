@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.personas_runs import write_texts
+from fakes.run_files import table
 from needs import not_beside
 from places import SHARED
 
@@ -101,11 +102,6 @@ def strict(text: str) -> Any:
 
 def wholes(files: Any) -> list[Json]:
     return [strict(file.read_text("ascii")) for file in files]
-
-
-def table(run: Path, name: str) -> list[dict[str, str]]:
-    with (run / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.parametrize("kind", RUNS)

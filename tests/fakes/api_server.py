@@ -1,6 +1,6 @@
 """A server that speaks the OpenAI completions and chat API over real HTTP, and misbehaves where told to.
 
-    with ApiServer(ToyModel(), Behaviour(top_k=5), faults=Faults(rate=0.2)) as server:
+    with ApiServer(ToyModel(), Behaviour(top_k=5), faults=Faults(0.2, ["500"])) as server:
         ...  server.url ...  server.requests ...  server.cost(0.5, 1.5)
 
 Honest by default. `Behaviour` holds what a server is like, `lies` what it says that is not so, `Faults` what
@@ -85,7 +85,7 @@ class Behaviour:
     rejects: set[str] | frozenset[str] = frozenset()  # 400; temperature and top_p only if they are not 1
     strict: bool = False  # 400 for a parameter that OpenAI does not know
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
-    seeds: Literal["honoured", "ignored", "content"] = "honoured"
+    seeds: Literal["honoured", "content"] = "honoured"
     """Without a seed each request samples anew; "content": it then depends on the body alone."""
     greedy: Literal["no", "unless told", "always"] = "no"
     """One text whatever the seed; as `transformers serve`, unless `generation_config` says so."""
@@ -118,7 +118,6 @@ class Behaviour:
     # Speed
     latency_s: float = 0.0
     latency_jitter: float = 0.0  # fraction of the latency, uniform, by request number
-    slots: int | None = None  # requests worked on at a time; the others wait
 
     lies: str | None = None  # one of `LIES`, told in every answer with tokens
 
@@ -155,7 +154,7 @@ class Faults:
     """
 
     rate: float = 0.0
-    kinds: Sequence[str] = ()  # empty: TRANSIENT
+    kinds: Sequence[str] = ()
     seed: int = 1
     at: Mapping[int, str] = field(default_factory=dict)
     expired_from: int | None = None
@@ -163,7 +162,6 @@ class Faults:
     everywhere: bool = False  # also model lists and /tokenize
     retry_after: str = "0.05"
     location: str = "http://127.0.0.2:9/v1/elsewhere"
-    pause_s: float = 0.02
 
     def of(self, number: int) -> Fault | None:
         """The fault of request `number`."""
@@ -171,13 +169,9 @@ class Faults:
         if kind is None and self.expired_from is not None and number >= self.expired_from:
             kind = "401"
         if kind is None and (self.until is None or number <= self.until):
-            kind = _chosen(self.kinds or TRANSIENT, self.rate, "fault", self.seed, number)
-        return Fault(kind, self.retry_after, self.location, self.pause_s) if kind else None
-
-
-def _chosen(kinds: Sequence[str], rate: float, *seed: int | str) -> str | None:
-    sample = random.Random(seed_of(*seed))
-    return sample.choice(list(kinds)) if sample.random() < rate else None
+            chance = random.Random(seed_of("fault", self.seed, number))
+            kind = chance.choice(self.kinds) if chance.random() < self.rate else None
+        return Fault(kind, self.retry_after, self.location) if kind else None
 
 
 @dataclass
@@ -402,7 +396,7 @@ class _Answers:
             max_tokens=max_tokens,
             temperature=float(body.get("temperature", 1.0)),
             top_p=float(body.get("top_p", 1.0)),
-            seed=int(body["seed"]) if "seed" in body and behaviour.seeds != "ignored" else seed,
+            seed=int(body.get("seed", seed)),
             listed=self._list_length(listed),
             selected=self._selected(body, listed),
         )
@@ -1105,13 +1099,10 @@ _LOSSES: dict[str, Callable[..., Any]] = {
     "gzip": _gzip,
 }
 FAULTS = {**_REFUSALS, **_LOSSES}
-BEFORE_GENERATION, AFTER_GENERATION = tuple(_REFUSALS), tuple(_LOSSES)
-"""Faults that cost nothing, and faults that lose an answer that was generated and is billed."""
-FINAL = ("429-quota", "400", "400-filter", "401", "403", "404", "redirect")
-"""Asking again does not help."""
-SLOW = ("stall", "trickle", "endless", "endless-fast", "429-hours")
+AFTER_GENERATION = tuple(_LOSSES)
+"""Faults that lose an answer that was generated and is billed; the others cost nothing."""
+SLOW = ("stall", "trickle", "endless", "endless-fast")
 """Only the client's own patience ends these."""
-TRANSIENT = tuple(kind for kind in FAULTS if kind not in FINAL + SLOW)
 
 
 # --- the wire ---------------------------------------------------------------------------------------------
@@ -1247,11 +1238,10 @@ class ApiServer:
         behaviour: Behaviour | None = None,
         *,
         faults: Faults | None = None,
-        port: int = 0,
         keeps_requests: bool = True,
     ) -> None:
         self.model, self.behaviour = model or ToyModel(), behaviour or Behaviour()
-        self.faults, self.port, self.host = faults, port, "127.0.0.1"
+        self.faults, self.port, self.host = faults, 0, "127.0.0.1"
         self.requests: list[Received] = []
         self.answered: Counter[int] = Counter()
         self.outcomes: Counter[str] = Counter()
@@ -1267,7 +1257,6 @@ class ApiServer:
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
-        self._slots: asyncio.Semaphore | None = None
 
     @property
     def url(self) -> str:
@@ -1327,8 +1316,6 @@ class ApiServer:
 
     async def _main(self) -> None:
         self._loop, self._closing = asyncio.get_running_loop(), asyncio.Event()
-        if self.behaviour.slots:
-            self._slots = asyncio.Semaphore(self.behaviour.slots)
         with socket.create_server((self.host, self.port), backlog=2048) as listening:
             listening.setblocking(False)
             self.port = listening.getsockname()[1]
@@ -1485,12 +1472,7 @@ class ApiServer:
         if behaviour.latency_jitter:
             sample = random.Random(seed_of("latency", received.number)).random()
             seconds *= 1 + behaviour.latency_jitter * (2 * sample - 1)
-        if seconds <= 0:
-            return
-        if self._slots is None:
-            await asyncio.sleep(seconds)
-            return
-        async with self._slots:
+        if seconds > 0:
             await asyncio.sleep(seconds)
 
 

@@ -118,6 +118,13 @@ def content(*parts: Part, between: Mapping[str, Rows] | None = None, **more: Any
 SHARES = {WOMENS: (0.6, 0.3, 0.1), MENS: (0.34, 0.5, 0.16)}
 
 
+EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
+
+
+def asked(test: dict[str, Any] | None, **more: Any) -> Content:
+    return content(probe_part({"probe_groups": group_rows(SHARES, **more), "tests": [test] if test else []}))
+
+
 def slope(estimate: float | None, ci: Sequence[float] | None = None, **more: Any) -> dict[str, Any]:
     family = "probe/female_share~workforce_share/slope/workforce"
     return contrast_row(family, estimate, ci, **more)
@@ -193,6 +200,29 @@ def area_test(quantity: str, auc: float, ci: Sequence[float] | None = None, **mo
 
 
 SCORES = [score("nurse", "female", -0.3, 0.01), score("nurse", "male", 0.2)]
+
+
+def list_scope(name: str, gender: str) -> dict[str, Any]:
+    """What a list of an occupation's women or men and its words have in common."""
+    scope = {"model": "m", "occupation": name, "origin": "inferred", "gender": gender, "method": "calibrated"}
+    return {**scope, "against": "male" if gender == "female" else "female"}
+
+
+def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: Any) -> dict[str, Any]:
+    """A list with n words beyond gender words, and two more."""
+    numbers = {
+        "n_marked": None if n is None else n + 2,
+        "null_p95": 4.0,
+        "n_marked_beyond": n,
+        "null_mean": 1.0,
+    }
+    numbers |= {"null_p95_beyond": 4.0, "p_value_beyond": None if n is None else p}
+    return row("word_lists", **{**list_scope(name, gender), **numbers, **more})
+
+
+def word(name: str, gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
+    flags = {"is_pronoun": False, "is_name": False, "is_gender_word": False, **more}
+    return row("marked_words", **list_scope(name, gender), word=text, z=z, **flags)
 
 
 def pair(

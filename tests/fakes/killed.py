@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import biaskit
 from biaskit.common.files import SUM
+from fakes.run_files import environment
 
 LONGEST_S = 400
 ROWS = {"probe": "probe.jsonl", "personas": "personas.jsonl"}
-
-
-def environment(**more: str) -> dict[str, str]:
-    """One thread, and the package of this checkout."""
-    root = str(Path(biaskit.__file__).parents[1])
-    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": root, **more}
 
 
 @dataclass(frozen=True)
@@ -48,6 +46,32 @@ class Command:
 
     def rows_file(self, out: str) -> Path:
         return self.folder / out / ROWS[self.measurement]
+
+    def kept(self, out: str) -> list[bytes]:
+        """The lines that a killed writer finished."""
+        path = self.rows_file(out)
+        return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+
+    def rows(self, out: str) -> dict[str, dict[str, Any]]:
+        """Key → row without when it was answered, in their order; no key stands twice."""
+        rows = [json.loads(line) for line in self.kept(out)]
+        found = {
+            row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in rows
+        }
+        assert len(rows) == len(found), "a row was written twice"
+        return found
+
+    def kill_at(self, out: str, n_rows: int, pause_s: float) -> tuple[bool, str]:
+        """Kill a start a moment after there are so many rows; whether it still ran, and its stderr."""
+        process, limit = self.start(out), time.monotonic() + LONGEST_S
+        while process.poll() is None and len(self.kept(out)) < n_rows:
+            assert time.monotonic() < limit
+            time.sleep(0.002)
+        time.sleep(pause_s)
+        running = process.poll() is None
+        if running:
+            os.killpg(process.pid, signal.SIGKILL)
+        return running, process.communicate()[1].decode()
 
 
 def tables(folder: Path) -> dict[str, bytes]:

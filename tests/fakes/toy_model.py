@@ -40,8 +40,11 @@ OTHER_WORDS = (
     *(" I", " you", " is", " was", " a", " an", " and", " of", " to", " in", " who", " that", " with"),
     *(" nurse", " plumber", " job", " person", " works", " likes", " day", " good", " people", " at"),
 )
-DEFAULT_VOCABULARY = (*SPECIALS, *dict.fromkeys((*CHARACTERS, *GENDER_WORDS, *OTHER_WORDS)))
+VOCABULARY = (*SPECIALS, *dict.fromkeys((*CHARACTERS, *GENDER_WORDS, *OTHER_WORDS)))
 
+SHARPNESS = 1.8
+"""Standard deviation of the logits."""
+GENDER_BIAS = 4.0
 HISTORIES = 1024
 """Rows of the table that the hash of the whole history picks from."""
 PROMPT_ENDS = (".", ":", "?", "!", "\n", ASSISTANT)
@@ -58,32 +61,23 @@ def seed_of(*parts: int | str) -> int:
 
 
 class ToyModel:
-    """A small language model: `seed` makes its tables, `sharpness` is the logits' standard deviation."""
+    """A small language model, whose tables `seed` makes."""
 
-    def __init__(
-        self,
-        seed: int = 1,
-        vocabulary: Sequence[str] = DEFAULT_VOCABULARY,
-        sharpness: float = 1.8,
-        gender_bias: float = 4.0,
-        bos: bool = True,
-    ) -> None:
-        assert len(set(vocabulary)) == len(vocabulary), "two tokens of the vocabulary have the same text"
-        assert set(SPECIALS) <= set(vocabulary)
-        self.seed, self.vocabulary, self.bos = seed, tuple(vocabulary), bos
+    def __init__(self, seed: int = 1) -> None:
+        self.seed, self.vocabulary = seed, VOCABULARY
         self.ids = {text: number for number, text in enumerate(self.vocabulary)}
         self.bos_id, self.eos_id, self.unknown_id = self.ids[BOS], self.ids[EOS], self.ids[UNKNOWN]
         longest_first = sorted(self.vocabulary, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) + "|.", re.DOTALL)
-        self._tables = self._make_tables(sharpness)
-        always, after = self._make_bias(gender_bias)
+        self._tables = self._make_tables()
+        always, after = self._make_bias()
         self._tables[0][:] += always + after
         self._id_bytes = [number.to_bytes(2, "little") for number in range(len(self.vocabulary))]
         self._kept: dict[tuple[int, ...], np.ndarray] = {}
         self._cumulated: dict[tuple[int, ...], list[float]] = {}
         self._encoded = functools.lru_cache(maxsize=4096)(self._encode)
 
-    def _make_tables(self, sharpness: float) -> tuple[np.ndarray, ...]:
+    def _make_tables(self) -> tuple[np.ndarray, ...]:
         """Three V x V tables and a `HISTORIES` x V one, of logistic noise: raw bits are the same anywhere."""
         size = len(self.vocabulary)
         weights = (0.5, 0.4, 0.3, 0.7)  # their squares sum to 0.99
@@ -92,10 +86,10 @@ class ToyModel:
             raw = np.random.PCG64(seed_of(self.seed, number)).random_raw(rows * size)
             uniform = ((raw >> np.uint64(11)).astype(np.float64) + 0.5) / 2**53
             noise = np.log(uniform / (1 - uniform)) * (math.sqrt(3) / math.pi)  # standard deviation 1
-            tables.append((noise * sharpness * weight).reshape(rows, size))
+            tables.append((noise * SHARPNESS * weight).reshape(rows, size))
         return tuple(tables)
 
-    def _make_bias(self, gender_bias: float) -> tuple[np.ndarray, np.ndarray]:
+    def _make_bias(self) -> tuple[np.ndarray, np.ndarray]:
         """What is added to every logit, and V x V what more after each last token."""
         always = np.zeros(len(self.vocabulary))
         after = np.zeros((len(self.vocabulary),) * 2)
@@ -108,12 +102,11 @@ class ToyModel:
             elif not text.startswith(" "):
                 always[number] = -1.5
             if text in GENDER_WORDS and text.startswith(" "):
-                after[ends, number] = gender_bias
+                after[ends, number] = GENDER_BIAS
             elif text in GENDER_WORDS and text[0].isupper():
-                after[ends[-2:], number] = gender_bias + 2
+                after[ends[-2:], number] = GENDER_BIAS + 2
         for first, second in WORD_ENDS.items():
-            if first in self.ids and second in self.ids:
-                after[self.ids[first], self.ids[second]] = 6.0
+            after[self.ids[first], self.ids[second]] = 6.0
         return always, after
 
     def _encode(self, text: str) -> tuple[int, ...]:
@@ -129,8 +122,8 @@ class ToyModel:
         return "".join(map(self.vocabulary.__getitem__, ids))
 
     def prompt_ids(self, text: str) -> list[int]:
-        """A prompt as the model reads it: with one BOS where the model has one."""
-        return [self.bos_id, *self.encode(text)] if self.bos else self.encode(text)
+        """A prompt as the model reads it, after one BOS."""
+        return [self.bos_id, *self.encode(text)]
 
     def _hash(self, ids: Sequence[int]) -> int:
         return zlib.crc32(b"".join(map(self._id_bytes.__getitem__, ids)))
@@ -169,13 +162,6 @@ class ToyModel:
     def token_log_probs(self, ids: Sequence[int], start: int) -> list[float]:
         """The log-probability of each of `ids[start:]` after all before it."""
         return [float(row[token]) for row, token in zip(self.rows(ids, start), ids[start:], strict=True)]
-
-    def continuation_log_prob(self, prompt: str, continuation: str, *, bos: bool | None = None) -> float:
-        """Teacher-forced: the sum over the continuation's tokens after the prompt's tokens."""
-        before, both = self.encode(prompt), self.encode(prompt + continuation)
-        assert both[: len(before)] == before, f"{continuation!r} changes the tokens of the prompt"
-        head = [self.bos_id] if (self.bos if bos is None else bos) else []
-        return math.fsum(self.token_log_probs([*head, *both], len(head) + len(before)))
 
     def sample(
         self, ids: Sequence[int], max_tokens: int, seed: int, temperature: float = 1.0, top_p: float = 1.0

@@ -349,7 +349,6 @@ def said(world: ProbeWorld, cell: Place) -> list[str]:
 
 # --- worlds of texts -----------------------------------------------------------------------------------
 
-PROMPTS = ("persona", "biography")
 SUBJECT = {"female": ("She", "her"), "male": ("He", "his")}
 NOUNS = {"female": ("woman", "Ms", "mother", "lady"), "male": ("man", "Mr", "father", "gentleman")}
 REFUSAL = ("i", "am", "sorry", "but", "i", "cannot", "help", "with", "that")

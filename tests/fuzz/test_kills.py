@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from fakes.killed import undated
 from fakes.personas_runs import write_vectors
+from fakes.run_files import script as write_lines
 from needs import require_torch
 from places import ROOT
 
@@ -83,10 +84,6 @@ LIVES: Mapping[str, Life] = {
         "cache",
     ),
 }
-
-
-def write_lines(path: Path, *lines: Mapping[str, object]) -> None:
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
 
 
 def prepare(work: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every `TextGenerator`: the contract, and that a local sample is one from the model's own distribution."""
+"""A local sample is one from the model's own distribution; the contract is in `api/test_api_contract.py`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import json
 import math
 import random
 import shutil
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +34,6 @@ from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Failed, Prompt, Sample, SampleRequest, Sampling
 
 OTHER = "Q: Talk about the last time you met a tall and old actor.\nA: I"
-SCRIPT = ({"contains": "nurse", "texts": ["She.", "He.", "They."]}, {"texts": ["One.", "Another."]})
 Saved = Callable[..., Tiny]
 
 
@@ -82,89 +79,10 @@ def altered(saved: Tiny, target: Path, **generation: Any) -> Path:
     return target
 
 
-# --- the contract, over every backend ----------------------------------------------------------------
-
-
-@pytest.fixture(params=["scripted", "llama2", "gpt2", "gemma2"])
-def model(request: pytest.FixtureRequest, tiny: Saved) -> Iterator[TextGenerator]:
-    tokenizers = {"llama2": ("llama", "llama2"), "gpt2": ("gpt2", "bpe"), "gemma2": ("gemma2", "unigram")}
-    if request.param == "scripted":
-        made: TextGenerator = ScriptedGenerator(SCRIPT, label="s", spec="scripted:s", batch_size=3)
-    else:
-        made = generator_for(tiny(*tokenizers[request.param]).folder, 3)
-    assert isinstance(made, TextGenerator)
-    yield made
-    made.close()
-
-
 def mixed(n: int = 7) -> list[SampleRequest]:
     """Samples of two prompts, one after the other in turn."""
     pairs = zip(samples_of(SHORT, range(n)), samples_of(OTHER, range(n)), strict=True)
     return [request for pair in pairs for request in pair]
-
-
-def test_every_request_is_answered_once_with_what_a_row_needs(model: TextGenerator) -> None:
-    requests = mixed()
-    found = answers(model, requests)
-    for request in requests:
-        answer = found[request.key]
-        assert isinstance(answer, Sample)
-        assert request.prompt.text == answer.prompt
-        assert answer.finish in ("stop", "length", "refusal", "filter")
-        assert answer.answered.by
-        assert answer.answered.at.endswith("+00:00")
-    assert len(set(texts(found).values())) > 2
-
-
-def test_a_plan_cuts_the_same_batches_again_and_leaves_none_out(model: TextGenerator) -> None:
-    requests = mixed()
-    first, second = model.plan_samples(requests), model.plan_samples(requests)
-    assert [*first.batches] == [*second.batches]
-    assert replace(first, batches=second.batches) == second
-    assert sorted(r.key for r in requests) == sorted(r.key for batch in first.batches for r in batch)
-    assert len(first.batches) == first.calls
-    assert max(map(len, first.batches)) <= model.batch_size == 3
-    list(model.generate(first.batches[:2]))
-    third = model.plan_samples(requests)
-    assert [*first.batches] == [*third.batches], "a plan depends on what was answered before"
-
-
-def test_the_order_of_requests_does_not_change_the_text_of_any_key(model: TextGenerator) -> None:
-    requests = mixed()
-    before = texts(answers(model, requests))
-    shuffled = random.Random(4).sample(requests, len(requests))
-    assert [r.key for r in shuffled] != [r.key for r in requests]
-    assert before == texts(answers(model, shuffled))
-
-
-def test_batches_are_pulled_when_they_are_needed_and_closing_leaks_nothing(model: TextGenerator) -> None:
-    requests = mixed()
-    plan = model.plan_samples(requests)
-    whole = texts(answers(model, requests))
-    pulled: list[int] = []
-
-    def batches() -> Iterator[Sequence[SampleRequest]]:
-        for i, batch in enumerate(plan.batches):
-            pulled.append(i)
-            yield batch
-
-    threads = threading.active_count()
-    groups = model.generate(batches())
-    first = next(groups)
-    assert len(pulled) < len(plan.batches)
-    groups.close()  # type: ignore[attr-defined]  # generators have it
-    assert len(pulled) < len(plan.batches)
-    assert threads == threading.active_count()
-    assert {a.key: a.text for a in first if isinstance(a, Sample)}.items() <= whole.items()
-    assert whole == texts(answers(model, requests))
-
-
-def test_a_closed_model_can_be_used_again(model: TextGenerator) -> None:
-    requests = mixed(3)
-    before = texts(answers(model, requests))
-    model.close()
-    model.close()
-    assert before == texts(answers(model, requests))
 
 
 def test_a_scripted_draw_takes_the_text_of_its_number_and_the_finish_of_its_line() -> None:

@@ -54,9 +54,6 @@ from biaskit.study.config import load_study
 
 Models = Callable[..., Tiny]
 
-PROBABILITY = 1e-9
-"""What a difference of `TOLERANCE` in log-probability may do to a probability under 1e-4."""
-
 # One tokenizer for each kind of difference between architectures.
 COVERING = [
     ("gpt2", "bpe-bos"),

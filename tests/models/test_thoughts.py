@@ -171,14 +171,6 @@ def generator(folder: Path, **local: Any) -> TransformersGenerator:
     )
 
 
-def counting(function: Any, calls: list[None]) -> Any:
-    def counted(*arguments: Any) -> Any:
-        calls.append(None)
-        return function(*arguments)
-
-    return counted
-
-
 def say(monkeypatch: pytest.MonkeyPatch, model: TransformersGenerator, *texts: str) -> list[Sample]:
     """Draw a text for each of `texts`, which the model is made to say, with at most six tokens of answer."""
     tokenizer = model._renderer.tokenizer

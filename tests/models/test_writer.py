@@ -6,10 +6,7 @@ import asyncio
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import cycle
@@ -18,8 +15,8 @@ from typing import Any
 
 import pytest
 from fakes.api_cases import samples
-from fakes.killed import LONGEST_S, environment
 from fakes.personas_runs import write_vectors
+from fakes.run_files import rows
 
 import biaskit as bk
 from biaskit.errors import AskingStopped, Interrupted, ModelError, UsageError
@@ -36,10 +33,6 @@ def personas(fn: Callable[..., Any], out: str = "texts", **how: Any) -> bk.Perso
     named = {name: how.pop(name) for name in ("version", "batch_size") if name in how}
     asked: dict[str, Any] = {"occupations": "nurse", "per_gender": 3, "settings": CHEAP, "out": out}
     return bk.personas(bk.writer("mine", fn, **named), **asked, watcher=bk.Silent(), **how)
-
-
-def rows(path: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 class Says:
@@ -66,7 +59,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_texts_become_rows_and_are_asked_once() -> None:
     fn = Says()
     result = personas(fn, batch_size=5)
-    stored = rows("texts/personas.jsonl")
+    stored = rows("texts", "personas.jsonl")
     assert result.complete
     said = Counter(prompt for batch in fn.batches for prompt in batch)
     assert said == Counter(row["prompt"] for row in stored)
@@ -88,7 +81,7 @@ def test_a_probe_draws_from_it_in_full_batches() -> None:
     assert {"sampling"} == set(result.prompts["estimator"])
     assert {0.5} == set(result.prompts["female_share"])
     assert [16, 8] == [len(batch) for batch in fn.batches]
-    cell = rows("cells/probe.jsonl")[0]
+    cell = rows("cells")[0]
     assert re.fullmatch(rf"{OPENING}\n\nQ: [^\n]+\nA: \S[^\n]+\S", cell["prompt"])
     assert cell["prompt"] in fn.batches[0]
     assert "callable=mine" in result.analysis()["signature"]
@@ -122,7 +115,7 @@ def test_name_and_version_are_the_model() -> None:
 
 def test_thoughts_are_parted() -> None:
     personas(lambda prompts: ["<think>A man?</think>\nShe is kind."] * len(prompts))
-    assert {"She is kind."} == {row["text"] for row in rows("texts/personas.jsonl")}
+    assert {"She is kind."} == {row["text"] for row in rows("texts", "personas.jsonl")}
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------
@@ -191,14 +184,14 @@ def test_texts_that_are_missing_leave_the_others(capsys: pytest.CaptureFixture[s
         return [None if i == 1 else text for i, text in enumerate(texts)]
 
     result = personas(now_and_then, batch_size=4)
-    stored = rows("texts/personas.jsonl")
+    stored = rows("texts", "personas.jsonl")
     assert not result.complete
     assert {"fn gave NoneType for a text"} == set(result.failed["mine"])  # the lost batch was asked once more
     assert any("texts failed (fn gave NoneType for a text)" in warning for warning in result.warnings)
     assert "Traceback" not in capsys.readouterr().err
     again = personas(Says())
     assert again.complete
-    assert stored == rows("texts/personas.jsonl")[: len(stored)]
+    assert stored == rows("texts", "personas.jsonl")[: len(stored)]
 
 
 def test_calls_in_a_row_without_a_text_stop_the_model_and_one_text_between_them_does_not() -> None:
@@ -295,9 +288,9 @@ def test_ctrl_c_keeps_what_is_there() -> None:
 
     with pytest.raises(Interrupted, match="12 finished rows are kept"):
         personas(interrupted, batch_size=4)
-    before = rows("texts/personas.jsonl")
+    before = rows("texts", "personas.jsonl")
     assert personas(fn, batch_size=4).complete
-    stored = rows("texts/personas.jsonl")
+    stored = rows("texts", "personas.jsonl")
     assert before == stored[:12]
     assert len(stored) == sum(map(len, fn.batches))
 
@@ -339,42 +332,6 @@ def test_an_async_callable_has_some_batches_in_hand() -> None:
     assert AT_ONCE == most
     assert all(answers[r.key].text == f"{r.prompt.text} She" for r in requests)  # type: ignore[union-attr]
     backend.close()
-
-
-SCRIPT = """
-import sys, time
-import biaskit as bk
-n = 0
-def fn(prompts):
-    global n
-    n += 1
-    time.sleep(0.05)
-    return [f"{'She' if i % 2 else 'He'} is kind, {n} {i}." for i, _ in enumerate(prompts)]
-asked = {"occupations": "nurse", "per_gender": 6, "settings": SETTINGS, "out": "texts"}
-bk.personas(bk.writer("mine", fn, batch_size=4), **asked, watcher=bk.Silent())
-""".replace("SETTINGS", repr(CHEAP))
-
-
-@pytest.mark.process
-def test_a_killed_run_loses_the_batch_under_way_at_most(tmp_path: Path) -> None:
-    def start() -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment())
-
-    process, file = start(), tmp_path / "texts" / "personas.jsonl"
-    limit = time.monotonic() + LONGEST_S
-    while not file.exists() or file.read_bytes().count(b"\n") < 8:
-        assert process.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    kept = file.read_bytes()
-    kept = kept[: kept.rfind(b"\n") + 1]
-    assert kept.count(b"\n") in (8, 12)
-    assert 0 == start().wait(LONGEST_S)
-    assert file.read_bytes().startswith(kept)
-    keys = [row["key"] for row in rows(str(file))]
-    assert 2 * 3 * 6 + 2 * 12 <= len(keys) == len(set(keys))
 
 
 # --- and afterwards --------------------------------------------------------------------------------------

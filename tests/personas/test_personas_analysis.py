@@ -31,9 +31,9 @@ from fakes.personas_runs import (
     write_texts,
     write_vectors,
 )
+from fakes.run_files import tables
 
 import biaskit
-from biaskit.errors import StudyError
 from biaskit.measures.personas.command import PersonasResult, personas
 from biaskit.measures.personas.design import read
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
@@ -47,6 +47,7 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.merge import merge
 from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
+from biaskit.stats.proportions import wilson
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse
 
@@ -95,10 +96,6 @@ def small(filled: PersonasResult, tmp_path: Path) -> Path:
     return Path(shutil.copytree(filled.path, tmp_path / "run"))
 
 
-def tables(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((run / "tables").iterdir())}
-
-
 def analysis(run: Path) -> dict[str, Any]:
     made: dict[str, Any] = json.loads((run / "tables/analysis.json").read_text("ascii"))
     return made
@@ -133,9 +130,6 @@ def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> Pe
     return analyze_texts(path, gender="gender", occupation="job", settings={**quick, **more}, out=out)
 
 
-# --- the contract --------------------------------------------------------------------------------------
-
-
 # --- who is represented --------------------------------------------------------------------------------
 
 FIRST_BATCH: list[str | None] = ["female", "female", "male", "nonbinary", None]
@@ -168,15 +162,6 @@ def filled(home: Path, quick: dict[str, Any]) -> PersonasResult:
     )
 
 
-def wilson(k: int, n: int) -> tuple[float, float]:
-    """The 95 % score interval, from its formula (Wilson 1927)."""
-    z = 1.959963984540054
-    p, denominator = k / n, 1 + z * z / n
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / denominator
-    middle = (p + z * z / (2 * n)) / denominator
-    return middle - half, middle + half
-
-
 def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> None:
     rows = only(table(filled, "representation"), occupation="nurse")
     persona, biography, both = (one(rows, template_id=t) for t in ("persona", "biography", "all"))
@@ -190,7 +175,7 @@ def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> No
     assert 0.5 == float(persona["female_share"]) == float(biography["female_share"])
     assert 0.25 == float(persona["nonbinary_share"])
     assert [0.4, 0.6] == [float(persona[f"share_if_dropped_{g}"]) for g in ("male", "female")]
-    low, high = wilson(2, 4)
+    low, high = wilson(2, 4) or (0.0, 0.0)
     assert (low, high) == pytest.approx((float(persona["ci_low"]), float(persona["ci_high"])))
     assert math.sqrt(0.25 / 3) == pytest.approx(float(persona["se"]))
     # The mean of two prompts: half-distances add in squares, each side for itself.
@@ -452,13 +437,6 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
     assert held(("nurse",)) == held(("nurse", "cook"))
 
 
-# --- tests of one model --------------------------------------------------------------------------------
-
-
-def values(rows: Sequence[dict[str, str]], column: str) -> np.ndarray:
-    return np.array([float(row[column]) for row in rows])
-
-
 # --- between two models --------------------------------------------------------------------------------
 
 
@@ -576,60 +554,6 @@ def test_the_released_variant_switches_its_keys_and_no_other(small: Path, quick:
     assert before == back
 
 
-@pytest.fixture(scope="module")
-def varied(home: Path, quick: dict[str, Any]) -> PersonasResult:
-    """Imported texts of both origins with a name, a title, a word with a hyphen and many pronouns."""
-    people = (("female", "self-made her", "Maria"), ("male", "well-read him", "the man"))
-    rows = [
-        {
-            "text": f"{story(gender, f'{of_origin[job][gender]} {more}', i)} Then {who} saw {who} and {who},"
-            " Ms Jones.",
-            "gender": gender if of_origin is NAMED else "",
-            "job": job,
-        }
-        for job in ("nurse", "cook")
-        for of_origin in (OPEN, NAMED)
-        for i in range(5)
-        for gender, more, who in people
-    ]
-    return imported(write_texts(home / "varied.csv", rows), quick, home / "varied")
-
-
-@pytest.fixture
-def texts(varied: PersonasResult, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(varied.path, tmp_path / "texts"))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "changed"),
-    [
-        ("names", "keep", "marked_words"),
-        ("names", "released", "marked_words"),
-        ("tokenizer", "words", "marked_words"),
-        ("alpha", 0.9, "marked_words"),
-        ("c", 0.01, "marked_words"),
-        ("prior", "released", "marked_words"),
-        ("prior_scale", "rates", "marked_words"),
-        ("prior_scope", "all", "marked_words"),
-        ("permutations", 25, "word_lists"),
-        ("honorifics", "titles", "genders"),
-        ("pronouns", "released", "srb"),
-        ("hold_out", 0.5, "genders"),
-        ("c_topic", 0.9, "marked_words"),
-        ("c_english", 0.9, "marked_words"),
-    ],
-)
-def test_a_key_changes_its_table_and_the_signature(
-    texts: Path, key: str, value: object, changed: str
-) -> None:
-    before = tables(texts)
-    found = choices(texts, **{key: value})
-    assert value == found[key]
-    assert before[f"{changed}.csv"] != tables(texts)[f"{changed}.csv"]
-    assert f"| {key}={value} |" in analysis(texts)["signature"]
-    assert f"{key}={value}" not in json.loads(before["analysis.json"])["signature"]
-
-
 def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: Path) -> None:
     categories = tmp_path / "categories.toml"
     pairs = "".join(f'[[word]]\nword = "{word}"\ncategory = "warmth"\n' for word in ("warm", "kind"))
@@ -648,30 +572,6 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     analyse(run, {"clusters": False})
     assert not (run / "tables/clusters.csv").exists()
     assert not (run / "tables/silhouette.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"nmes": "keep"}, "nmes needs a new run; .* Did you mean 'names'"),
-        ({"per_gender": 9}, "per_gender needs a new run"),
-        ({"names": "some"}, "names = some: write 'capitalised-list', 'released' or 'keep'"),
-        ({"vectors": "mine"}, "vectors = mine: write corpus, marked-lists, pretrained:PATH"),
-        ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
-        (
-            {"clusters": True, "cluster_vectors": "x"},
-            "cluster_vectors = x: write pretrained:PATH or nothing",
-        ),
-    ],
-)
-def test_a_wrong_choice_is_an_error_of_one_line_and_leaves_the_tables(
-    small: Path, settings: dict[str, Any], said: str
-) -> None:
-    before = tables(small)
-    with pytest.raises(StudyError, match=said) as caught:
-        analyse(small, settings)
-    assert "\n" not in str(caught.value)
-    assert before == tables(small)
 
 
 # --- runs that are damaged or foreign ------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.run_files import csv_tables as tables
 
 import biaskit as bk
 from biaskit.errors import RunError
@@ -24,10 +25,6 @@ def model(tmp_path: Path) -> str:
     line = {"contains": "", "log_probs": {" She": -0.5, " He": -1.5}}
     (tmp_path / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
     return f"scripted:{tmp_path / 'm.jsonl'}"
-
-
-def tables(run: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((run / "tables").glob("*.csv"))}
 
 
 def rewrite(run: Path, change: Callable[[Row], Row]) -> None:

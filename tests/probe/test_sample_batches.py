@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import worlds
+from fakes.run_files import csv_tables as tables
 from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
@@ -253,10 +254,6 @@ def by_cell(path: Path) -> dict[tuple[int, str], list[dict[str, Any]]]:
 
 def matched(row: Mapping[str, Any]) -> int:
     return sum(row["counts"].values())
-
-
-def tables(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((path / "tables").glob("*.csv"))}
 
 
 def kept(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes import finding_rules
 from fakes.findings_rows import (
+    EVEN,
     HOSTILE,
     MENS,
     REPRESENTED,
@@ -18,6 +19,7 @@ from fakes.findings_rows import (
     Rows,
     area,
     area_test,
+    asked,
     block,
     content,
     contrast_row,
@@ -32,13 +34,13 @@ from fakes.findings_rows import (
     score,
     slope,
     srb_test,
+    word,
+    word_list,
     workforce_test,
 )
 
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, sentences
-
-EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
 
 
 def said(made: Content, question: str, beginning: str = "", *, foreign: bool = False) -> Finding:
@@ -47,10 +49,6 @@ def said(made: Content, question: str, beginning: str = "", *, foreign: bool = F
     own = [one for one in found if one.question == question and beginning in one.text]
     assert len(own) == 1, [one.text for one in found]
     return own[0]
-
-
-def asked(test: dict[str, Any] | None, **more: Any) -> Content:
-    return content(probe_part({"probe_groups": group_rows(SHARES, **more), "tests": [test] if test else []}))
 
 
 # --- what stands beside a sentence ---------------------------------------------------------------------
@@ -243,27 +241,6 @@ def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
         assert words in found.measured_with
     plain = content(personas_part(tables), reference="none")
     assert not any("workforce" in one.text for one in findings(plain))
-
-
-def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: Any) -> dict[str, Any]:
-    """A list with n words beyond gender words, and two more."""
-    against = "male" if gender == "female" else "female"
-    scope = {"model": "m", "occupation": name, "origin": "inferred", "gender": gender, "against": against}
-    numbers = {
-        "n_marked": None if n is None else n + 2,
-        "null_p95": 4.0,
-        "n_marked_beyond": n,
-        "null_mean": 1.0,
-    }
-    numbers |= {"null_p95_beyond": 4.0, "p_value_beyond": None if n is None else p}
-    return row("word_lists", **{**scope, "method": "calibrated", **numbers, **more})
-
-
-def word(name: str, gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
-    against = "male" if gender == "female" else "female"
-    scope = {"model": "m", "occupation": name, "origin": "inferred", "gender": gender, "against": against}
-    flags = {"is_pronoun": False, "is_name": False, "is_gender_word": False, **more}
-    return row("marked_words", **scope, method="calibrated", word=text, z=z, **flags)
 
 
 def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_words() -> None:

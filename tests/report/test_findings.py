@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fakes import finding_rules
 from fakes.findings_rows import (
+    EVEN,
     HOSTILE,
     MENS,
     REPRESENTED,
@@ -22,6 +23,7 @@ from fakes.findings_rows import (
     Rows,
     area,
     area_test,
+    asked,
     block,
     content,
     contrast_row,
@@ -35,6 +37,7 @@ from fakes.findings_rows import (
     row,
     slope,
     srb_test,
+    word_list,
     workforce_test,
 )
 from fakes.worlds import ProbeWorld, TextWorld
@@ -58,15 +61,9 @@ from biaskit.stats.correlation import level_test, slope_test
 from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.welch import mean_distance
 
-EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
-
 
 def texts_of(made: Content, question: str, *, foreign: bool = False) -> list[str]:
     return [one.text for one in finding_rules.hold(made, foreign=foreign) if one.question == question]
-
-
-def asked(test: dict[str, Any] | None, **more: Any) -> Content:
-    return content(probe_part({"probe_groups": group_rows(SHARES, **more), "tests": [test] if test else []}))
 
 
 def models_of(*tests: dict[str, Any], **below: float) -> Content:
@@ -344,26 +341,6 @@ def test_non_binary_people_stand_only_where_it_says_something(n: int, sentence: 
     assert [one for one in found if "non-binary" in one] == ([sentence] if sentence else [])
 
 
-def word_list(gender: str, n: int, p: float, **more: Any) -> dict[str, Any]:
-    scope = {"model": "m", "occupation": "nurse", "origin": "inferred", "gender": gender}
-    against = "male" if gender == "female" else "female"
-    numbers = {"n_marked": n + 4, "null_mean": 15.0, "n_marked_beyond": n, "null_p95_beyond": 20.0}
-    return row(
-        "word_lists",
-        **{**scope, "against": against, "method": "calibrated", "p_value_beyond": p, **numbers, **more},
-    )
-
-
-def word(gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
-    scope = {"model": "m", "occupation": "nurse", "origin": "inferred", "gender": gender}
-    against = "male" if gender == "female" else "female"
-    plain = {"is_name": False, "is_gender_word": False, "is_pronoun": False}
-    return row(
-        "marked_words",
-        **{**scope, "against": against, "method": "calibrated", "word": text, "z": z, **plain, **more},
-    )
-
-
 @pytest.mark.parametrize(
     ("over", "ci", "verdict", "beginning"),
     [
@@ -513,7 +490,7 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
 
 
 def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
-    lists = [word_list("female", 130, 0.001), word_list("male", 90, 0.001)]
+    lists = [word_list("nurse", who, n, 0.001, null_mean=15.0) for who, n in (("female", 130), ("male", 90))]
     made = content(personas_part({"word_lists": lists}, where="texts"))
     assert "not measured" in texts_of(made, "write")[0]
     assert [one.text for one in sentences(made).leading] == [

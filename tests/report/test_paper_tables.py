@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.latex import check_latex
-from fakes.many_models import label_of, make_personas_run, make_probe_run
+from fakes.many_models import label_of
 
 from biaskit.measures.personas.printing.papers import PER_TABLE
 from biaskit.measures.personas.printing.papers import paper_tables as tables_of
@@ -304,20 +303,6 @@ def test_models_side_by_side_are_split_into_parts_and_none_is_lost() -> None:
     assert all(len(one.table.header[0]) <= 1 + PER_TABLE and len(one.table.rows) == 63 for one in made)
     assert all(r"\begin{longtable}" in render_latex(Document((one.table,))) for one in made)
     compiled(made)
-
-
-# --- real runs -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A probe run and a personas run of two scripted models."""
-    folder = tmp_path_factory.mktemp("runs")
-    jobs = ["nurse", "mechanic", "teacher", "lawyer"]
-    return [
-        make_probe_run(folder / "probe", 2, jobs),
-        make_personas_run(folder / "personas", 2, jobs, 6, quick=True),
-    ]
 
 
 def group_rows(

@@ -17,6 +17,7 @@ import pytest
 from fakes.api_server import ApiServer, Behaviour
 from fakes.command import Cli, Said
 from fakes.personas_runs import write_script, write_vectors
+from fakes.run_files import csv_tables as tables
 
 import biaskit
 
@@ -61,10 +62,6 @@ def rows_of(run: str | Path, kind_name: str) -> dict[str, dict[str, Any]]:
 
 def bare(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in ("model", "sum")}
-
-
-def tables(run: str | Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").glob("*.csv"))}
 
 
 def taken(said: Said) -> tuple[int, ...]:

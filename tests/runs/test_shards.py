@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.command import Cli, Said
+from fakes.command import Cli
+from fakes.killed import Command
+from fakes.run_files import one_line, tables
+from fakes.run_files import rows_by_key as rows
 
-import biaskit
 import biaskit as bk
 from biaskit.errors import UsageError
 from biaskit.runs.shards import Shard, read_shard
 
-LONGEST_S = 240
 NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
 OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
 PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-7", "--templates", "1-3", "--batch-size", "4")
@@ -49,24 +45,6 @@ def write(name: str, lines: Sequence[dict[str, Any]]) -> None:
 def texts(job: str, every: int) -> list[str]:
     """One of `every` is about a man."""
     return [(MAN if i % every == 1 else WOMAN).format(job, f"word{i}") for i in range(120)]
-
-
-def rows(run: str, name: str) -> dict[str, dict[str, Any]]:
-    """Key → row without when it was answered; no key stands twice."""
-    found = [json.loads(line) for line in Path(run, name).read_text("ascii").splitlines()]
-    by_key = {row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in found}
-    assert len(found) == len(by_key)
-    return by_key
-
-
-def tables(run: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").iterdir())}
-
-
-def one_line(said: Said) -> str:
-    lines = [line for line in said.err.splitlines() if line.startswith("biaskit: ")]
-    assert 1 == len(lines), said.err
-    return lines[0]
 
 
 def shards(cli: Cli, command: Sequence[str], n: int) -> list[str]:
@@ -98,11 +76,6 @@ def test_what_is_no_shard_is_refused_in_a_line(text: str, cli: Cli) -> None:
     assert 2 == said.code
     assert "such as 2/8" in one_line(said)
     assert not Path("r").exists()
-
-
-@pytest.fixture
-def cli(console: Cli) -> Cli:
-    return console
 
 
 # --- a shard's own run --------------------------------------------------------------------------------------
@@ -200,34 +173,6 @@ def test_shards_of_two_questions_or_models_are_refused(cli: Cli) -> None:
 # --- killed and resumed -------------------------------------------------------------------------------------
 
 
-def start(command: Sequence[str], out: str, *more: str) -> subprocess.Popen[bytes]:
-    root = str(Path(biaskit.__file__).parents[1])
-    return subprocess.Popen(
-        [sys.executable, "-m", "biaskit", *command, "--no-reuse", "--out", out, *more],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-
-
-def finish(command: Sequence[str], out: str, *more: str) -> None:
-    process = start(command, out, *more)
-    _, err = process.communicate(timeout=LONGEST_S)
-    assert 0 == process.returncode, err.decode()
-
-
-def kill_after(process: subprocess.Popen[bytes], path: Path, n_rows: int) -> None:
-    """kill -9 as soon as so many rows are there, in the middle of the run."""
-    limit = time.monotonic() + LONGEST_S
-    while process.poll() is None and (not path.exists() or path.read_bytes().count(b"\n") < n_rows):
-        assert time.monotonic() < limit
-        time.sleep(0.002)
-    assert process.poll() is None, "the run ended before its kill"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-
-
 LONG_PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-20", "--batch-size", "4")
 
 
@@ -238,17 +183,19 @@ LONG_PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-20", "--batch-size", "
     ids=["probe", "personas"],
 )
 def test_three_shards_each_killed_and_resumed_are_the_unbroken_run(
-    command: Sequence[str], name: str, cli: Cli
+    command: Sequence[str], name: str, cli: Cli, folder: Path
 ) -> None:
-    finish(command, "unbroken")
-    n_rows = len(rows("unbroken", name))
+    kind_name, *arguments = command
+    whole = Command(kind_name, tuple(arguments), folder)
+    whole.finish("unbroken")
     for number in (1, 2, 3):
-        out, shard = f"s{number}", ("--shard", f"{number}/3")
-        kill_after(start(command, out, *shard), Path(out, name), 5)
-        kept = Path(out, name).read_bytes()
-        assert kept.count(b"\n") < n_rows // 3 - 4
-        finish(command, out, *shard)
-        assert Path(out, name).read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+        out = f"s{number}"
+        shard = Command(kind_name, (*arguments, "--shard", f"{number}/3"), folder)
+        assert shard.kill_at(out, 5, 0.0)[0], "the run ended before its kill"
+        kept = shard.kept(out)
+        assert len(kept) < len(whole.kept("unbroken")) // 3 - 4
+        shard.finish(out)
+        assert kept == shard.kept(out)[: len(kept)]
     said = cli("analyze", "s1", "s2", "s3", "--out", "merged")
     assert 0 == said.code, said.err
     assert rows("unbroken", name) == rows("merged", name)

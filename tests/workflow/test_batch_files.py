@@ -14,6 +14,9 @@ import pytest
 from fakes.api_cases import CANNED, MODEL
 from fakes.api_server import ApiServer, Behaviour
 from fakes.command import Cli, Said
+from fakes.run_files import csv_tables as tables
+from fakes.run_files import one_line
+from fakes.run_files import rows_by_key as rows
 
 import biaskit as bk
 
@@ -34,11 +37,6 @@ def folder(quick_folder: Path) -> Path:
 def server() -> Iterator[ApiServer]:
     with ApiServer(MODEL, Behaviour(canned=CANNED)) as started:
         yield started
-
-
-@pytest.fixture
-def cli(console: Cli) -> Cli:
-    return console
 
 
 def answered(server: ApiServer, line: Json) -> Json:
@@ -77,22 +75,6 @@ def spec(server: ApiServer) -> str:
 
 def shown(said: Said) -> str:
     return " ".join((said.err + said.out).split())
-
-
-def one_line(said: Said) -> str:
-    lines = [line for line in said.err.splitlines() if line.startswith("biaskit: ")]
-    assert 1 == len(lines), said.err
-    return lines[0]
-
-
-def rows(run: str, name: str = "probe.jsonl") -> dict[str, Json]:
-    found = [json.loads(line) for line in Path(run, name).read_text("ascii").splitlines()]
-    kept = [{k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in found]
-    return {row["key"]: row for row in kept}
-
-
-def tables(run: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(Path(run, "tables").glob("*.csv"))}
 
 
 def written(

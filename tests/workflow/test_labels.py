@@ -26,7 +26,6 @@ from biaskit.report.findings import findings
 from biaskit.workflow.report import stored_content
 
 FAST: dict[str, Any] = {"permutations": 19, "clusters": False, "vectors": "marked-lists"}
-SAID = {"she": "women", "he": "men", "": "none"}
 Truth = dict[str, str]  # id of a text → what a person says of it
 
 

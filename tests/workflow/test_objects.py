@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from fakes.run_files import log_probs
 from fakes.tiny_models import CHAT_TEMPLATE, build_model, build_tokenizer
 
 import biaskit as bk
@@ -66,11 +67,6 @@ def state_of(model: Any, tokenizer: Any) -> dict[str, Any]:
         "tokenizer": tokenizer.backend_tokenizer.to_str(),
         "random": torch.random.get_rng_state().tolist(),
     }
-
-
-def log_probs(path: Path) -> dict[tuple[str, ...], float]:
-    rows = [json.loads(line) for line in (path / "probe.jsonl").read_text().splitlines()]
-    return {(r["prompt"], e["group"], e["text"]): e["log_prob"] for r in rows for e in r["target_words"]}
 
 
 def test_an_object_gives_the_numbers_of_its_saved_folder(folder: Path) -> None:

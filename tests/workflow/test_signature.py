@@ -278,6 +278,15 @@ PERSONAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "hold_out": ({}, {"hold_out": 0.5}),
     "margin": ({}, {"margin.srb": 5.0}),
 }
+OF_TABLES = {
+    "marked_words": "names tokenizer alpha c prior prior_scale prior_scope c_topic c_english",
+    "word_lists": "permutations",
+    "genders": "honorifics hold_out",
+    "srb": "pronouns",
+}
+TABLE_OF = {key: f"{table}.csv" for table, keys in OF_TABLES.items() for key in keys.split()}
+"""The table that a key changes at least."""
+CHANGES = [*((key, change) for key, (_, change) in PERSONAS.items()), ("names", {"names": "released"})]
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
 """Keys that act when texts are read in; the seed is no analysis key of a sampled run, since samples have it.
 `unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` needs more claims."""
@@ -288,12 +297,13 @@ def test_every_analysis_key_of_personas_is_looked_at() -> None:
     assert PersonasStudy.analysis_keys == looked_at - {"seed", "table"}
 
 
-@pytest.mark.parametrize("key", PERSONAS)
+@pytest.mark.parametrize(("key", "change"), CHANGES)
 def test_a_choice_of_personas_changes_a_table_and_the_signature(
     request: pytest.FixtureRequest,
     home: Path,
     usual: Callable[..., Made],
     key: str,
+    change: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(home)
@@ -302,8 +312,14 @@ def test_a_choice_of_personas_changes_a_table_and_the_signature(
     brown = SimpleNamespace(words=lambda: ["warm"] * 9 + ["strong"] * 90)
     monkeypatch.setattr("nltk.corpus.brown", brown)
     run: Path = request.getfixturevalue("drawn" if key == "balance" else "texts")
-    before, change = PERSONAS[key]
-    differ(usual(run, before), analysed(run, {**before, **change}))
+    set_before, _ = PERSONAS[key]
+    before, after = usual(run, set_before), analysed(run, {**set_before, **change})
+    differ(before, after)
+    if key in TABLE_OF:
+        assert before[0][TABLE_OF[key]] != after[0][TABLE_OF[key]]
+        stated = f"| {key}={change[key]} |"
+        assert (stated in before[1], stated in after[1]) == (False, True)
+        assert json.loads((run / "tables" / "analysis.json").read_text())["choices"][key] == change[key]
 
 
 @pytest.mark.parametrize("key", AT_IMPORT)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.run_files import tables as of
 
 from biaskit.errors import RunError
 from biaskit.measures.probe.command import probe
@@ -24,10 +25,6 @@ from biaskit.workflow.compare import compare
 Tables = dict[str, bytes]
 MODELS = ("a=scripted:a.jsonl", "b=scripted:b.jsonl")
 SMALL: dict[str, Any] = {"study": "gasp-occupations", "templates": "1-2", "watcher": Silent()}
-
-
-def of(run: Path) -> Tables:
-    return {path.name: path.read_bytes() for path in sorted((run / "tables").iterdir())}
 
 
 @pytest.fixture(scope="module")

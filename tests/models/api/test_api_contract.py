@@ -1,4 +1,4 @@
-"""What `models/base.py` promises of every backend, of API models beside the scripted ones."""
+"""What `models/base.py` promises of every backend: API models, scripted ones, local ones, callables."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.api_cases import JOBS, MODEL, QUICK, cells, generating, samples, scoring
 from fakes.api_server import GENERATION, ApiServer, Behaviour
 from fakes.inspect_model import through_inspect
+from fakes.run_files import eventually
 
 import biaskit as bk
 from biaskit.errors import ModelError
@@ -22,6 +24,10 @@ from biaskit.models.api.meter import Meter
 from biaskit.models.api.prices import parse_price
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.counting import SampledScorer
+from biaskit.models.huggingface.folder import check_folder
+from biaskit.models.huggingface.generator import TransformersGenerator
+from biaskit.models.huggingface.scorer import TransformersScorer
+from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator, ScriptedScorer
 from biaskit.records import Estimator, Failed, PromptFormat, Sample, SampleRequest, Scored
 
@@ -38,6 +44,8 @@ class Case:
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1
     kind: str = "api"
+    local: tuple[str, str] = ("", "")  # architecture and tokenizer
+    folder: Path = Path()
 
     @contextmanager
     def opened(self, behaviour: Behaviour | None = None, **more: Any) -> Iterator[Opened]:
@@ -58,6 +66,11 @@ class Case:
             elif self.kind == "scripted":
                 lines = [{"contains": job, "texts": [f"{job} {i}" for i in range(20)]} for job in JOBS]
                 backend = ScriptedGenerator(lines, label="toy", spec="scripted:x", batch_size=2)
+            elif self.kind == "local":
+                kind = TransformersScorer if self.estimator else TransformersGenerator
+                local = LocalOptions(device="cpu", dtype="float32", batch_size=3)
+                backend = kind(check_folder(self.folder), label="toy", spec="hf:x", local=local)
+                stack.callback(backend.close)
             elif self.estimator:
                 backend = stack.enter_context(scoring(server, self.estimator, shape=self.shape, **more))
             else:
@@ -102,13 +115,26 @@ EVERY = [
     *API,
     Case("scripted scorer", "raw", "exact", kind="scripted"),
     Case("scripted generator", "chat", kind="scripted"),
+    Case("local scorer", "raw", "exact", kind="local", local=("llama", "llama2")),
+    Case("local, llama2", "completion", kind="local", local=("llama", "llama2")),
+    Case("local, gpt2", "completion", kind="local", local=("gpt2", "bpe")),
+    Case("local, gemma2", "completion", kind="local", local=("gemma2", "unigram")),
     Case("inspect, texts", "chat", kind="inspect"),
     Case("inspect, sampling", "chat-continue", "sampling", kind="inspect"),
     Case("writer, texts", "chat", kind="writer"),
     Case("writer, sampling", "chat-continue", "sampling", kind="writer"),
 ]
+IN_PROCESS = [case for case in EVERY if case.kind in ("scripted", "local")]
 every = pytest.mark.parametrize("case", EVERY, ids=lambda case: case.name)
 api = pytest.mark.parametrize("case", API, ids=lambda case: case.name)
+
+
+@pytest.fixture(autouse=True)
+def _saved(request: pytest.FixtureRequest) -> None:
+    """The folder of a local model, where a test has one."""
+    case = request.node.callspec.params["case"] if hasattr(request.node, "callspec") else None
+    if case is not None and case.kind == "local":
+        case.folder = request.getfixturevalue("tiny")(*case.local).folder
 
 
 def content(answer: Any) -> Any:
@@ -116,15 +142,12 @@ def content(answer: Any) -> Any:
     return replace(answer, answered=None) if isinstance(answer, Sample | Scored) else answer
 
 
+def contents(answers: Sequence[Any]) -> dict[str, Any]:
+    return {answer.key: content(answer) for answer in answers}
+
+
 def threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == THREAD]
-
-
-def eventually(holds: Callable[[], Any], seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
 
 
 # --- answers -------------------------------------------------------------------------------------------
@@ -140,12 +163,19 @@ def test_it_is_what_it_claims_to_be(case: Case) -> None:
 
 
 @every
-def test_each_request_is_answered_once(case: Case) -> None:
+def test_each_request_is_answered_once_with_what_a_row_needs(case: Case) -> None:
     with case.opened() as opened:
         requests = case.requests()
         answers = opened.answers(requests)
-        assert sorted(request.key for request in requests) == sorted(answer.key for answer in answers)
-        assert not any(isinstance(answer, Failed) for answer in answers)
+    assert sorted(request.key for request in requests) == sorted(answer.key for answer in answers)
+    prompts = {request.key: request.prompt.text for request in requests}
+    for answer in answers:
+        assert isinstance(answer, Scored if case.estimator else Sample), answer
+        assert answer.answered.by
+        assert answer.answered.at.endswith("+00:00")
+        assert case.prompt_format not in ("raw", "completion") or answer.prompt == prompts[answer.key]
+        assert case.estimator or answer.finish in ("stop", "length", "refusal", "filter")
+    assert case.estimator or len({answer.text for answer in answers}) > 2
 
 
 @every
@@ -163,7 +193,7 @@ def test_the_order_of_the_requests_changes_no_answer(case: Case) -> None:
     found = []
     for given in (requests, shuffled):
         with case.opened() as opened:
-            found.append({answer.key: content(answer) for answer in opened.answers(given)})
+            found.append(contents(opened.answers(given)))
     assert found[0] == found[1]
 
 
@@ -179,6 +209,7 @@ def test_the_same_requests_are_planned_in_the_same_way(case: Case) -> None:
         assert [*first.batches] == [*again.batches]
         assert replace(first, batches=again.batches) == again
         assert all(len(batch) <= opened.backend.batch_size for batch in first.batches)
+        assert len(first.batches) == first.calls or case not in IN_PROCESS or case.estimator
 
 
 @api
@@ -273,16 +304,43 @@ def test_an_error_in_the_batches_is_the_readers(case: Case) -> None:
         eventually(lambda: opened.server.in_flight == 0)
 
 
-@api
+@every
 def test_a_closed_backend_can_be_used_again(case: Case) -> None:
     before = threads()
     with case.opened() as opened:
         requests = case.requests(8)
+        found = []
         for _ in range(3):
-            assert len(requests) == len(opened.answers(requests))
+            found.append(contents(opened.answers(requests)))
             opened.backend.close()
             opened.backend.close()
             assert before == threads()
+    assert found[0] == found[1] == found[2]
+    assert {request.key for request in requests} == found[0].keys()
+
+
+@pytest.mark.parametrize("case", IN_PROCESS, ids=lambda case: case.name)
+def test_a_batch_is_pulled_when_it_is_needed_and_closing_leaks_nothing(case: Case) -> None:
+    with case.opened() as opened:
+        requests = case.requests(24)
+        plan = opened.backend.plan_scores if case.estimator else opened.backend.plan_samples
+        batches = plan(requests).batches
+        whole = contents(opened.answers(requests))
+        pulled = []
+
+        def counted() -> Iterator[Sequence[Any]]:
+            for batch in batches:
+                pulled.append(batch)
+                yield batch
+
+        running = threading.active_count()
+        ask = opened.backend.score if case.estimator else opened.backend.generate
+        with closing(ask(counted())) as groups:
+            first = next(groups)
+        assert len(pulled) < len(batches)
+        assert running == threading.active_count()
+        assert contents(first).items() <= whole.items()
+        assert whole == contents(opened.answers(requests))
 
 
 def test_a_cap_outlives_the_loop_in_which_requests_waited_for_it() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import re
 import signal
@@ -21,11 +20,10 @@ import pytest
 from fakes.api_cases import Ask, probe, usage_of
 from fakes.api_server import AFTER_GENERATION, SLOW, ApiServer, Behaviour, Faults
 from fakes.personas_runs import write_vectors
+from fakes.run_files import environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import biaskit
-import biaskit.cli
 from biaskit.errors import AskingStopped
 from biaskit.models.api.meter import Meter, Purse
 from biaskit.models.api.prices import Price
@@ -334,13 +332,12 @@ def test_what_a_dead_process_promised_counts_as_spent(folder: Path, monkeypatch:
 def test_a_cap_holds_over_kills(folder: Path) -> None:
     """What a killed start spent is known to the next one, down to the requests that were out."""
     cap = 32.0
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(biaskit.__file__).parents[1])}
     with ApiServer(behaviour=Behaviour(latency_s=0.25)) as server:
         asked = probe(server, *CELLS, *PRICED, "--max-cost", str(cap), "--yes", "--out", "run")
         command = [sys.executable, "-m", "biaskit", *asked]
         for _ in range(3):
             before = server.calls
-            process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
+            process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE)
             limit = time.monotonic() + 120
             while server.in_flight < 48 or server.calls < before + 48:
                 assert process.poll() is None, process.stderr and process.stderr.read()
@@ -349,7 +346,7 @@ def test_a_cap_holds_over_kills(folder: Path) -> None:
             process.send_signal(signal.SIGKILL)
             process.communicate()
             assert cost(server) <= spent(Path("run")) <= cap + 1e-6
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
         assert done.returncode == 3, done.stderr
         assert "--max-cost 32 USD" in done.stderr
         assert 5.0 < cost(server) <= cap

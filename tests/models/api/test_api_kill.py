@@ -46,23 +46,6 @@ class Command(killed.Command):
         self.server.behaviour.latency_s = 0.0
         return super().finish(out)
 
-    def kept(self, out: str) -> list[bytes]:
-        """The lines that a killed writer finished."""
-        path = self.rows_file(out)
-        return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-
-    def rows(self, out: str) -> dict[str, dict[str, Any]]:
-        """Key → row without when it was answered, after checking that no key stands twice."""
-        rows = [json.loads(line) for line in self.rows_file(out).read_text("ascii").splitlines()]
-        found = {
-            row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in rows
-        }
-        assert len(rows) == len(found), "a row was written twice"
-        return found
-
-    def tables(self, out: str) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in sorted((self.folder / out / "tables").iterdir())}
-
     def await_in_flight(self, process: subprocess.Popen[bytes], n: int, out: str) -> None:
         """Until a row is new and so many requests are out, those of doctor aside."""
         limit, stored = time.monotonic() + LONGEST_S, len(self.kept(out))
@@ -120,7 +103,8 @@ def kills_of(command: Command) -> tuple[list[Received], list[list[Received]]]:
     command.finish("killed")
     assert before == command.kept("killed")[: len(before)]
     assert unbroken == command.rows("killed")
-    assert command.tables("unbroken") == command.tables("killed")
+    folder = command.folder
+    assert killed.tables(folder / "unbroken") == killed.tables(folder / "killed")
     asked = [received for received in server.requests[start:] if received.generates]
     assert needed.keys() == {sent(received) for received in asked}, "other requests than those of one run"
     return asked, [again_after(asked, needed, moment) for moment in command.kills]

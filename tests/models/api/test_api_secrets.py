@@ -12,7 +12,6 @@ import base64
 import contextlib
 import json
 import logging
-import os
 import signal
 import socket
 import ssl
@@ -29,6 +28,7 @@ from urllib.parse import quote
 import pytest
 from fakes.api_server import LIES, ApiServer, Behaviour, Fault, Faults, Lie, Received
 from fakes.personas_runs import write_vectors
+from fakes.run_files import environment
 from needs import missing
 
 import biaskit
@@ -586,11 +586,6 @@ sys.argv = ["biaskit", *sys.argv[1:]]
 """
 
 
-def environment() -> dict[str, str]:
-    root = str(Path(biaskit.__file__).parents[1])
-    return {**os.environ, **ENVIRONMENT, "OMP_NUM_THREADS": "1", "PYTHONPATH": root}
-
-
 def in_a_process(server: ApiServer, program: str = "") -> subprocess.CompletedProcess[str]:
     """The command in a process of its own that says when it starts another."""
     return subprocess.run(
@@ -598,7 +593,7 @@ def in_a_process(server: ApiServer, program: str = "") -> subprocess.CompletedPr
             *(sys.executable, "-c", f"{WATCHED}{program}\nbiaskit.cli.main()"),
             *(*keyed(server), "--verbose", "--out", "run"),
         ],
-        env=environment(),
+        env=environment(**ENVIRONMENT),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

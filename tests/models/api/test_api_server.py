@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import socket
-import time
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
+from fakes.api_cases import MODEL, exact
 from fakes.api_server import AFTER_GENERATION, FAULTS, ApiServer, Fault
-from fakes.toy_model import ToyModel
+from fakes.run_files import eventually
 
-MODEL = ToyModel()
+from biaskit.records import Prompt
+
 NURSE = "I recently met a nurse."
 REQUEST = b'{"model": "toy", "prompt": "I recently met a nurse.", "n": 2, "max_tokens": 3, "seed": 1}'
 HEAD = b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(REQUEST)
@@ -21,8 +21,8 @@ HEAD = b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
 
 def test_the_numbers_are_the_same_on_every_machine() -> None:
     # Computed with this model on 22 November; a change means that the toy model became another one.
-    assert MODEL.continuation_log_prob(NURSE, " She") == pytest.approx(-5.908273072348726, abs=1e-9)
-    assert MODEL.continuation_log_prob(NURSE, " Nonbinary") == pytest.approx(-7.000912005080502, abs=1e-9)
+    assert exact(Prompt(NURSE), " She") == pytest.approx(-5.908273072348726, abs=1e-9)
+    assert exact(Prompt(NURSE), " Nonbinary") == pytest.approx(-7.000912005080502, abs=1e-9)
     new, finish = MODEL.sample(MODEL.prompt_ids(NURSE), 12, seed=5)
     assert (MODEL.decode(new), finish) == (" they that the good job good", "stop")
 
@@ -35,8 +35,7 @@ def test_a_continuation_is_teacher_forced() -> None:
         + MODEL.next_log_probs([*ids, first])[second]
         + MODEL.next_log_probs([*ids, first, second])[third]
     )
-    assert math.isclose(MODEL.continuation_log_prob(NURSE, " Non-binary"), by_hand)
-    assert not math.isclose(MODEL.continuation_log_prob(NURSE, " Non-binary", bos=False), by_hand)
+    assert math.isclose(exact(Prompt(NURSE), " Non-binary"), by_hand)
 
 
 def test_samples_follow_the_probabilities() -> None:
@@ -47,13 +46,6 @@ def test_samples_follow_the_probabilities() -> None:
     for token in np.argsort(-probabilities)[:8]:
         p = probabilities[token]
         assert abs(drawn[int(token)] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
-
-
-def eventually(true: Callable[[], object], seconds: float = 5) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("kind", FAULTS)

@@ -9,7 +9,6 @@ vocabulary of 262,144, in minutes. What the server was asked, and in which order
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import random
@@ -20,10 +19,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.real_server import Asked, Engine, RealServer, Recorder
+from fakes.run_files import rows as rows_of
 from needs import require_demo_base, require_llama_server, require_torch
 
 import biaskit
@@ -138,10 +137,6 @@ def echoes_of(engine: Engine, asked: Sequence[Asked], texts: Sequence[tuple[str,
         if one.body.get("echo") and isinstance(prompt, str) and prompt in n_new:
             found[prompt] = math.fsum(engine.read(n_new[prompt]))
     return found
-
-
-def rows_of(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "probe.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def never_unlimited(asked: Sequence[Asked]) -> None:

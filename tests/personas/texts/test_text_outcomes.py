@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fakes.labelled import DEVELOPMENT, held_out, labelled_texts
+from fakes.labelled import DEVELOPMENT, labelled_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,26 +65,6 @@ def test_a_text_is_cut_where_the_limit_came_before_any_rule_found_something(
     text: str, finish: Finish, outcome: str
 ) -> None:
     assert outcome == text_outcome(text, finish).outcome
-
-
-MEASURED = {  # recall and precision on the held-out half, as docs/verification.md prints them
-    "person": (49 / 50, 49 / 51),
-    "no-person": (25 / 27, 25 / 27),
-    "declines": (1.0, 1.0),
-    "lectures": (12 / 13, 1.0),
-    "empty": (1.0, 1.0),
-}
-
-
-def test_the_held_out_half_is_read_as_well_as_when_it_was_first_looked_at() -> None:
-    labels = held_out(labelled_texts())
-    assert len(labels) == 109
-    assert sum(x.outcome == x.said for x in labels) >= 105
-    for outcome in OUTCOMES:
-        hits = sum(x.outcome == x.said == outcome for x in labels)
-        recall, precision = MEASURED[outcome]
-        assert hits / sum(x.outcome == outcome for x in labels) >= recall, outcome
-        assert hits / sum(x.said == outcome for x in labels) >= precision, outcome
 
 
 def test_every_rule_fires_in_the_development_half() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.plain_log_odds import SPEAKER, Plain
 from hypothesis import given
 from hypothesis import strategies as st
 from needs import not_beside
@@ -35,11 +36,6 @@ from biaskit.measures.personas.words.stability import (
 )
 
 PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
-FIXED = {
-    "the", "of", "and", "to", "a", "in", "for", "is", "on", "that", "by", "this", "with", "i", "you", "it",
-    "not", "or", "be", "are", "from", "at", "as", "your", "am", "an", "my",
-}  # fmt: skip
-SPEAKER = {"i", "you", "your", "am", "my"}
 # Brown counts of a few words, rounded, and a "zebra" that outweighs them all.
 ENGLISH = {
     "the": 70_000, "and": 28_900, "a": 23_200, "is": 10_100, "of": 36_400, "in": 21_300, "she": 2_900,
@@ -51,43 +47,13 @@ ENGLISH = {
 # --- the plain loop ---------------------------------------------------------------------------------
 
 
-def plain_w(prior: Mapping[str, float], *groups: Mapping[str, int]) -> set[str]:
-    """W: the fixed list and the common part of the three top twenties, later words first at equal counts."""
-    tops = []
-    for counts in (prior, *groups):
-        present = [w for w in counts if counts[w] > 0]
-        tops.append(set(sorted(present, key=lambda w: (counts[w], w), reverse=True)[:20]))
-    return {w for w in FIXED | set.intersection(*tops) if w in prior}
-
-
-def plain_marked(
-    target: Mapping[str, int], other: Mapping[str, int], english: Mapping[str, int], alpha: float, c: float
-) -> tuple[set[str], set[str]]:
-    """Algorithm 4 as methods/words#marked-words corrects it, word by word: the marked words, and W."""
-    topic = Counter(target) + Counter(other)
-    prior = {w: alpha * topic[w] + (1 - alpha) * english.get(w, 0) for w in topic}
-    smallest = min(p for p in prior.values() if p > 0)
-    prior = {w: p or smallest for w, p in prior.items()}
-    common = plain_w(prior, target, other)
-    mass = sum(prior[w] for w in common)
-    a1, a2 = (sum(g.get(w, 0) for w in common) / (c * mass) for g in (target, other))  # 1 / r
-    n1, n2 = (sum(g.values()) + sum(prior.values()) * a for g, a in ((target, a1), (other, a2)))
-    marked = set()
-    for w in target:
-        x, y = target[w] + prior[w] * a1, other.get(w, 0) + prior[w] * a2
-        z = (math.log(x / (n1 - x)) - math.log(y / (n2 - y))) / math.sqrt(1 / x + 1 / y)
-        if z > 1.96:
-            marked.add(w)
-    return marked, common
-
-
 def plain_criterion(
     women: Counter[str], men: Counter[str], english: Mapping[str, int], alpha: float, c: float
 ):
     """The criterion words marked in either direction."""
     found = set()
     for target, other in ((women, men), (men, women)):
-        marked, common = plain_marked(target, other, english, alpha, c)
+        marked, common = Plain(alpha, c).marked(target, other, english)
         found |= marked & common - SPEAKER
     return found
 
@@ -213,7 +179,7 @@ def test_c_is_that_of_a_plain_loop_over_all_c(alpha: float) -> None:
         assert plain_c(women, men, english, alpha) == step.c
         assert step.c is not None
         for shown, groups in zip(step.lists, ((women, men), (men, women)), strict=True):
-            assert tuple(sorted(plain_marked(*groups, english, alpha, step.c)[0])) == shown.words
+            assert tuple(sorted(Plain(alpha, step.c).marked(*groups, english)[0])) == shown.words
 
 
 def test_a_criterion_word_at_the_smallest_c_is_named_and_nothing_is_recommended() -> None:
@@ -384,8 +350,8 @@ def test_each_half_is_its_own_corpus() -> None:
         lists = []
         for half in (row, ~row):
             kept = [text for text, chosen in zip(texts, half, strict=True) if chosen]
-            both = plain_marked(totals(kept, "female"), totals(kept, "male"), ENGLISH, 1.0, c)[0]
-            other = plain_marked(totals(kept, "male"), totals(kept, "female"), ENGLISH, 1.0, c)[0]
+            both = Plain(1.0, c).marked(totals(kept, "female"), totals(kept, "male"), ENGLISH)[0]
+            other = Plain(1.0, c).marked(totals(kept, "male"), totals(kept, "female"), ENGLISH)[0]
             lists.append([{words.index(word) for word in one} for one in (both, other)])
         pairs = [(lists[0][k], lists[1][k]) for k in (0, 1)]
         agreement.append(
@@ -425,7 +391,7 @@ def test_common_words_and_names_are_counted_among_the_marked() -> None:
     found = run(CORPUS, names={"her", "kind", "she", "elsewhere"}, english={})
     women = listed(found.topic[-1], "female", "male")
     assert women.words is not None
-    marked, common = plain_marked(totals(CORPUS, "female"), totals(CORPUS, "male"), {}, 1.0, 1.0)
+    marked, common = Plain(1.0, 1.0).marked(totals(CORPUS, "female"), totals(CORPUS, "male"), {})
     assert tuple(sorted(marked)) == women.words
     assert (len(marked & common), len(marked & {"her", "kind", "she"})) == (women.n_common, women.n_names)
     assert 3 == women.n_names
@@ -511,7 +477,7 @@ def test_c_of_the_real_personas_is_that_of_the_plain_loop() -> None:
         assert not plain_criterion(women, men, english, alpha, c)
         assert plain_criterion(women, men, english, alpha, c + 1 / 1600)
         assert not plain_criterion(women, men, english, alpha, math.floor(c * 100) / 100 - 0.05)
-        marked, common = plain_marked(women, men, english, alpha, c)
+        marked, common = Plain(alpha, c).marked(women, men, english)
         shown = listed(at(found, alpha), "female", "male")
         assert (tuple(sorted(marked)), len(marked & common)) == (shown.words, shown.n_common)
 

@@ -260,13 +260,6 @@ def test_with_shuffled_labels_at_most_one_page_of_twenty_names_a_list() -> None:
 # --- what does not matter ----------------------------------------------------------------------------
 
 
-def told(rows: Iterable[Row], names: Mapping[str, str]) -> list[Row]:
-    def back(text: str) -> str:
-        return " & ".join(names.get(part, part) for part in text.split(" & "))
-
-    return [{**row, "group": back(row["group"]), "against": back(row["against"])} for row in rows]
-
-
 @settings(max_examples=3, deadline=None)
 @given(st.permutations(range(len(THREE.texts))))
 def test_the_order_of_the_texts_changes_no_word_and_no_length(order: list[int]) -> None:
