@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.runs.designs import design_digest
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible, read_manifest
+from biaskit.runs.manifest import Manifest, manifest_there, merge_compatible, read_manifest
 from biaskit.runs.shards import WHOLE
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
@@ -87,12 +87,8 @@ def store_rows(
 
 
 def _check_question(run: Path, manifest: Manifest) -> None:
-    if not (run / MANIFEST).exists():
-        return
-    stored = read_manifest(run)
-    if stored.measurement != manifest.measurement:
-        raise RunError(f"{run} is a run of the measurement {stored.measurement!r}. Choose another --out.")
-    merge_compatible(run, stored.question, manifest.question)
+    if stored := manifest_there(run, manifest.measurement):
+        merge_compatible(run, stored.question, manifest.question)
 
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
 from biaskit.measurement import KINDS
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.result import RunResult, run_path
+from biaskit.runs.collection import Collection, gather
 from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
 from biaskit.runs.merge import merge
 from biaskit.runs.shards import refuse_shard
@@ -60,6 +61,17 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
                 analyse(run, unfit.analysis.get("choices"), watcher=watcher)
             except BiaskitError as error:
                 raise RunError(f"{fault}, and the tables cannot be rebuilt: {error}") from error
+
+
+def gathered(
+    runs: Sequence[str | Path | RunResult], command: str, watcher: Watcher | None = None
+) -> Collection:
+    """Read the stored tables of runs, made again where they do not fit. Raises `UsageError` without a run."""
+    if not runs:
+        raise UsageError(f"Name a run, or several: biaskit {command}.")
+    paths = [run_path(run) for run in runs]
+    make_fit(paths, watcher or LineWatcher())
+    return gather(paths)
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:

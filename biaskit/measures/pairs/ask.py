@@ -66,7 +66,7 @@ def open_model(
     return open_scorer(spec, scoring=ScoringOptions(**estimator, longest=max(lengths), next_tokens=0), **how)
 
 
-def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
+def ask(design: PairsDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
 
@@ -80,14 +80,10 @@ def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Jso
                 session.leave_out(label, ModelError(f"{label}: {error}"))
         return forms
 
-    return score_models(
-        design,
-        session,
-        resolved,
-        stored,
-        forms_of,
-        lambda scorer, _: PairWork(design, scorer, stored, session),
-    )
+    def work_of(scorer: ContinuationScorer, _: PromptFormat) -> PairWork:
+        return PairWork(design, scorer, stored, session)
+
+    return score_models(design, session, stored, forms_of, work_of)
 
 
 def finder(

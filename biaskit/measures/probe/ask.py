@@ -48,9 +48,9 @@ def open_model(
     return open_scorer(spec, scoring=scoring, **how)
 
 
-def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
+def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
-    outcome = score_cells(design, session, partial(_look_at_formats, design, session), resolved)
+    outcome = score_cells(design, session, partial(_look_at_formats, design, session))
     if design.study.continuations:
         continue_cells(design, session)
     return outcome

@@ -34,7 +34,7 @@ def outcomes_of(
     shares: list[dict[str, Any]] = []
     for row in rows:
         if row.get("n_answers"):
-            shares.append({**row, **_shares(row), "estimator": _length(models[row["model"]])})
+            shares.append({**row, **_shares(row), "estimator": _length(models.get(row["model"]))})
     for rows_of_arm in grouped(shares, *Arm._fields).values():
         answered = {(row["job"], row["template_id"]) for row in rows_of_arm}
         empty = {**rows_of_arm[0], **dict.fromkeys(_shares(rows_of_arm[0])), "estimator": None}
@@ -55,10 +55,10 @@ def _shares(row: Mapping[str, Any]) -> dict[str, float]:
     return numbers
 
 
-def _length(entry: ModelEntry) -> str:
+def _length(entry: ModelEntry | None) -> str:
     """Say how long texts may be, in place of an estimator: texts of other lengths come to other outcomes."""
-    estimator = (entry.continuations or entry).estimator
-    most = None if estimator is None else estimator.max_new_tokens
+    asked = entry and (entry.continuations or entry)
+    most = asked.estimator.max_new_tokens if asked and asked.estimator else None
     return f"texts of {most} tokens" if most else "texts"
 
 

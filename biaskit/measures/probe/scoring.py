@@ -34,7 +34,6 @@ def score_cells(
     design: ProbeDesign,
     session: Session[ContinuationScorer],
     look: Look | None = None,  # is given each model and its form before anything of it is planned
-    resolved: Json | None = None,  # the design's description, where it is at hand
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[int] = StoredRows(matched_samples, 0)
@@ -44,9 +43,7 @@ def score_cells(
             look(scorer, prompt_format)
         return CellWork(design, scorer, prompt_format, stored, session.shard)
 
-    return score_models(
-        design, session, resolved, stored, partial(_choose_formats, design.study, session), work_of
-    )
+    return score_models(design, session, stored, partial(_choose_formats, design.study, session), work_of)
 
 
 def matched_samples(row: Mapping[str, Any]) -> int:

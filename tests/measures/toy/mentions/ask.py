@@ -47,12 +47,9 @@ class MentionsWork(Work[None]):
         """How many texts are to come."""
         self.n_due, n = len(pending.requests), len(self.requests)
         self.batches = self.model.plan_samples(pending.requests).batches if pending.requests else ()
-        return ModelPlan(
-            run=session.run, label=self.label, prompt_format=self.prompt_format, n_units=n,
-            n_stored=n - pending.n_before,
-            n_batches=len(self.batches), prompt_tokens=0, seconds=0.0, unit="texts",
-            n_taken=pending.n_before - self.n_due, taken_from=pending.sources,
-        )  # fmt: skip
+        return self.as_plan(
+            session, pending, n, n_batches=len(self.batches), prompt_tokens=0, seconds=0.0, unit="texts"
+        )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Any]]:
         """Ask what is pending."""
@@ -82,16 +79,14 @@ def open_model(
     return open_generator(spec, **how)
 
 
-def ask(design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
+def ask(design: MentionsDesign, session: Session[Any]) -> Outcome:
     """Ask for every text that has no row yet."""
-    study = design.study
-    opened = session.begin("mentions", study.name, question=design.question, resolved=design.describe)
+    opened = session.begin(design)
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
     ask_models(
-        session, study, opened, stored,
+        session, design, opened, stored,
         lambda label: MentionsWork(design, opened[label], stored),
         lambda label: ModelEntry.of(opened[label].identity, "raw"),
-        design.sign,
     )  # fmt: skip
     return session.outcome
 
