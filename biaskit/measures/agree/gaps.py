@@ -205,7 +205,7 @@ def _values(rows: Sequence[StoredRow], gap: str) -> Values:
 
 def _prompts(both: BothKinds, *, with_gender: bool) -> object:
     """The prompt format of a model's texts, and their prompts by template."""
-    prompt_format = str(both.personas.manifest.models[both.personas_model].prompt_format)
+    prompt_format = both.personas.manifest.models[both.personas_model].prompt_format
     asked = PromptTexts(both.personas.question)
     templates = [str(name) for name in distinct(both.texts(), "template_id") if name != "all"]
     return prompt_format, {
