@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from biaskit.corpora.variance import CellVariance, load_cell_variance
 from biaskit.measures.probe.power import matched_samples, smallest_shown
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CellValues
-from biaskit.stats.contrasts import Scope, adjust, between_groups
+from biaskit.stats.contrast import Scope
+from biaskit.stats.contrasts import adjust, between_groups
 from biaskit.stats.proportions import wilson
 from biaskit.tables.io import read_table_rows
 

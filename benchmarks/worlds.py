@@ -50,9 +50,9 @@ from biaskit.measures.personas.findings.words import BEYOND, lists_of  # noqa: E
 from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
 from biaskit.report.findings.finding import DIRECTED  # noqa: E402
+from biaskit.stats.contrast import Contrast  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
-from biaskit.stats.verdict import verdict_of  # noqa: E402
-from biaskit.tables.query import Row, contrast_of, defined, where  # noqa: E402
+from biaskit.tables.query import Row, defined, where  # noqa: E402
 from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
@@ -217,16 +217,13 @@ def make_runs(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -
 
 def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]:
     """The verdict on what may differ, of each model or pair of models; of one model it is said so."""
-    rows: list[Row] = []
-    for tables in (*(part.tables for part in content.parts), content.between):
-        gender = "" if kind.between == "told" else "female"
-        own = where(tables.get("tests", ()), gender=gender)
-        own = [row for row in own if (row["kind"], row["quantity"]) in JUDGED[kind.between]]
-        rows += [
-            row for row in own if contrast_of(row) in CONTRASTS[kind.between] and row["verdict"] != "shown"
-        ]
-    found = [verdict_of(row) for row in rows]
-    if len({row["model_a"] for row in rows}) == len(rows) == 1:
+    rows: list[Contrast] = []
+    for row in where(content.every_test, gender="" if kind.between == "told" else "female"):
+        may_differ = (row.kind, row.quantity) in JUDGED[kind.between]
+        if may_differ and row.contrast in CONTRASTS[kind.between] and row.verdict != "shown":
+            rows.append(row)
+    found = [row.conclusion for row in rows]
+    if len({row.model_a for row in rows}) == len(rows) == 1:
         assert found[0] in {one.verdict for one in said} or found[0] in ("not-measured", "no-verdict")
     return [*found]
 
@@ -302,29 +299,28 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
     for part in (part for part in content.parts if part.measurement == "probe"):
         for row in where(part.tables["probe_groups"], gender="female", debiasing_id=0):
             yield _interval("share", row, share[row["model"], row["job_group"]], "share")
-        tests = where(part.tables["tests"], kind="crossed", debiasing_a="0")
-        for row in where(tests, gender="female", quantity="share"):
-            contrast, group = contrast_of(row), row["group_a"]
-            if contrast == "groups":
-                yield _interval("groups", row, kind.difference)
-                if row["verdict"] in DIRECTED:
-                    ends = {"ci_low": row["shown_low"], "ci_high": row["shown_high"]}
-                    yield _interval("shown", {**row, **ends}, kind.difference)
-            elif contrast == "models":
-                truth = share[row["model_a"], group] - share[row["model_b"], group]
-                yield _interval("models", row, truth)
-        for row in where(tests, quantity="asymmetry"):
-            of_men = (1 - kind.diverse) - share[row["model_a"], MALE]
-            yield _interval("asymmetry", row, of_men - share[row["model_a"], FEMALE])
+        tests = where(part.tests, kind="crossed", debiasing_a="0")
+        for test in where(tests, gender="female", quantity="share"):
+            if test.contrast == "groups":
+                yield _interval("groups", test, kind.difference)
+                if test.verdict in DIRECTED:
+                    shown = replace(test, ci_low=test.shown_low, ci_high=test.shown_high)
+                    yield _interval("shown", shown, kind.difference)
+            elif test.contrast == "models":
+                a, b = (share[model, str(test.group_a)] for model in test.models)
+                yield _interval("models", test, a - b)
+        for test in where(tests, quantity="asymmetry"):
+            of_men = (1 - kind.diverse) - share[test.model_a, MALE]
+            yield _interval("asymmetry", test, of_men - share[test.model_a, FEMALE])
 
 
 def intervals_of_texts(content: Content, world: TextWorld) -> Iterator[list[Any]]:
     """The same of the share of women in texts against labour statistics."""
     truth = float((world.shares - world.workforce).mean())
     for part in (part for part in content.parts if part.measurement == "personas"):
-        for row in where(part.tables["tests"], kind="paired", quantity="represented_share"):
-            if contrast_of(row) == "workforce" and row["gender"] == "female":
-                yield _interval("workforce", row, truth)
+        of_women = {"quantity": "represented_share", "contrast": "workforce", "gender": "female"}
+        for test in where(part.tests, kind="paired", **of_women):
+            yield _interval("workforce", test, truth)
 
 
 def _interval(what: str, row: Row, truth: float, name: str = "estimate") -> list[Any]:

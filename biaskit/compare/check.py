@@ -11,10 +11,10 @@ from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
 from biaskit.measurement import KINDS, measurement
 from biaskit.runs.collection import Part
-from biaskit.stats.verdict import is_judged, verdict_of
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, contrast_of, grouped, in_main_context, undefined, where
+from biaskit.tables.query import Row, grouped, in_main_context, undefined, where
 from biaskit.tables.schema import SCHEMAS, Column
 
 Pair = tuple[str, str, str]
@@ -36,7 +36,7 @@ NO_DIRECTION = {
 class Failing:
     """A row that does not show what is required, and why."""
 
-    row: Row
+    row: Contrast
     why: str
 
     @property
@@ -142,7 +142,7 @@ def coverage_in(rows: Iterable[Row]) -> Coverage:
 
 def judge_thresholds(
     required: list[Require],
-    rows: Sequence[Row],
+    rows: Sequence[Contrast],
     *,
     pairs: Sequence[Pair] = (),
     coverage: Coverage | None = None,
@@ -162,7 +162,7 @@ def judge_thresholds(
         for row in selected:
             if why := _why_not(require, row, coverage or {}):
                 failing.append(Failing(row, why))
-            if row.get("quantity") != OUTCOME_SHARE:
+            if row.quantity != OUTCOME_SHARE:
                 held.update(_held(row, coverage or {}))
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
         missing = _not_compared(require, selected, pairs)
@@ -171,7 +171,7 @@ def judge_thresholds(
 
 
 def require_equivalent(
-    rows: Sequence[Row],
+    rows: Sequence[Contrast],
     contrast: str = "models",
     pairs: Sequence[Pair] = (),
     coverage: Coverage | None = None,
@@ -181,54 +181,54 @@ def require_equivalent(
     return judge_thresholds(required, rows, pairs=pairs, coverage=coverage).outcomes[0]
 
 
-def _selects(require: Require, row: Row) -> bool:
-    if contrast_of(row) != require.contrast:
+def _selects(require: Require, row: Contrast) -> bool:
+    if row.contrast != require.contrast:
         return False
     if any(row[name] != value for name, value in require.where.items()):
         return False
-    if require.models and not {row["model_a"], row["model_b"]} <= set(require.models):
+    if require.models and not {*row.models} <= set(require.models):
         return False
-    return is_judged(row) if require.has_own_line else row["margin"] is not None
+    return row.is_judged if require.has_own_line else row.margin is not None
 
 
-def _not_compared(require: Require, selected: Sequence[Row], pairs: Sequence[Pair]) -> tuple[str, ...]:
+def _not_compared(require: Require, selected: Sequence[Contrast], pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Models, or pairs of them, that the requirement speaks of and that have no row."""
     if require.contrast == "models":
-        done = {(row["measurement"], frozenset((row["model_a"], row["model_b"]))) for row in selected}
+        done = {(row.measurement, frozenset(row.models)) for row in selected}
         due = [pair for pair in pairs if require.measurement in (None, pair[0])]
         if require.models:
             due = [pair for pair in due if set(require.models).issuperset(pair[1:])]
         missing = [f"{a} and {b} ({e})" for e, a, b in due if (e, frozenset((a, b))) not in done]
         in_pairs = {label for _, *both in due for label in both}
         return (*missing, *(label for label in require.models if label not in in_pairs))
-    done_alone = {label for row in selected for label in (row["model_a"], row["model_b"])}
+    done_alone = {label for row in selected for label in row.models}
     return tuple(label for label in require.models if label not in done_alone)
 
 
-def _why_not(require: Require, row: Row, coverage: Coverage) -> str:
+def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
     """Say why a row does not show what is required; "" where it does."""
-    if verdict_of(row) in ("not-measured", "no-verdict"):
+    if row.conclusion in ("not-measured", "no-verdict"):
         return verdict_in_words(row)
     needed = ("estimate", "ci_low", "ci_high") if require.limit is not None else ("estimate", *CI90)
     if not all(isinstance(row[name], int | float) and math.isfinite(row[name]) for name in needed):
-        return f"not measured ({row['reason'] or 'no interval'})"
-    sizes = [n for n in (row.get("n_a"), row.get("n_b")) if n is not None]
+        return f"not measured ({row.reason or 'no interval'})"
+    sizes = [n for n in (row.n_a, row.n_b) if n is not None]
     if require.min_n is not None and (not sizes or min(sizes) < require.min_n):
         return f"based on {min(sizes, default=0):,}, fewer than {require.min_n:,}"
     if require.min_coverage is not None and (why := _low_coverage(require.min_coverage, row, coverage)):
         return why
     if require.limit is not None:
-        beyond = row["ci_low"] > require.limit or row["ci_high"] < -require.limit
+        beyond = row.ci_low > require.limit or row.ci_high < -require.limit
         return f"{numbers(row, 95)}, outside ±{require.limit:g}" if beyond else ""
-    margin = row["margin"] if require.margin is None else require.margin
+    margin = row.margin if require.margin is None else require.margin
     if require.margin is None:
-        holds = verdict_of(row) == "equivalent"
+        holds = row.conclusion == "equivalent"
     else:
-        holds = -margin <= row["ci90_low"] and row["ci90_high"] <= margin
+        holds = -margin <= row.ci90_low and row.ci90_high <= margin
     return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
 
 
-def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
+def _low_coverage(least: float, row: Contrast, coverage: Coverage) -> str:
     """Say which model of a row has too little coverage; "" where none has."""
     for label, part in _held(row, coverage):
         if part is None:
@@ -238,43 +238,42 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
     return ""
 
 
-def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
+def _held(row: Contrast, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
     """Yield the models of a row with their least coverage, None if unknown; of other kinds none."""
-    if not _table_with_coverage(str(row["measurement"])):
+    if not _table_with_coverage(row.measurement):
         return
     known = {model for model, _ in coverage}
-    for label in dict.fromkeys((row["model_a"], row["model_b"])):
+    for label in dict.fromkeys(row.models):
         parts = []
         for (model, bias_type), part in coverage.items():
             of_label = model == label or label not in known  # a mean is over all models
-            if of_label and row["bias_type"] in ("", bias_type):
+            if of_label and row.bias_type in ("", bias_type):
                 parts.append(math.nan if part is None else part)
         yield label, min(parts) if parts and not any(map(math.isnan, parts)) else None
 
 
-def verdict_in_words(row: Row) -> str:
+def verdict_in_words(row: Contrast) -> str:
     """Write a row's verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (methods/tests#verdicts)."""
-    verdict = verdict_of(row)
+    verdict = row.conclusion
     if verdict == "not-measured":
-        return f"not measured ({row['reason'] or 'no interval'})"
+        return f"not measured ({row.reason or 'no interval'})"
     if verdict == "equivalent":
-        return f"equivalent within ±{row['margin']:g}"
+        return f"equivalent within ±{row.margin:g}"
     if verdict in NO_DIRECTION:
         return NO_DIRECTION[verdict]
-    low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
-    return f"{verdict} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
+    low, high = sorted((abs(row.ci_low), abs(row.ci_high)))
+    return f"{verdict} by {abs(row.estimate):.2f} [{low:.2f}, {high:.2f}]"
 
 
-def named(row: Row) -> str:
+def named(row: Contrast) -> str:
     """Name the comparison of a row: models, quantity, gender and what else tells it from others."""
     columns = ("quantity", "gender", "bias_type", "context", "prompt_format", "group_a", "kind")
     where = ", ".join(str(row[name]) for name in columns if row[name])
-    by = f", debiasing prompt {row['debiasing_a']}" if row["debiasing_a"] not in ("", None, "0") else ""
-    models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
-    return f"{models}, {where}{by}"
+    by = f", debiasing prompt {row.debiasing_a}" if row.debiasing_a not in ("", None, "0") else ""
+    return f"{' - '.join(dict.fromkeys(row.models))}, {where}{by}"
 
 
-def numbers(row: Row, level: int) -> str:
+def numbers(row: Contrast, level: int) -> str:
     """Write a row's estimate and its interval at 90 or 95 %."""
     low, high = CI90 if level == 90 else ("ci_low", "ci_high")
-    return f"{row['estimate']:+.3f}, {level} % interval [{row[low]:+.3f}, {row[high]:+.3f}]"
+    return f"{row.estimate:+.3f}, {level} % interval [{row[low]:+.3f}, {row[high]:+.3f}]"

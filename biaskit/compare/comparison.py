@@ -17,10 +17,10 @@ from biaskit.compare.pairs import (
 )
 from biaskit.measurement import KINDS, folders
 from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
-from biaskit.stats.contrasts import Row as TestRow
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
-from biaskit.tables.query import Row, contrast_of
+from biaskit.tables.query import Row
 
 MODELS = "models"
 """The contrast of tests between models."""
@@ -30,14 +30,10 @@ MODELS = "models"
 class ComparisonTables:
     """Rows of tests.csv and of the other tables between models, and what a careful reader must know."""
 
-    rows: dict[str, list[TestRow]] = field(default_factory=lambda: defaultdict(list))  # by table
+    tests: list[Contrast] = field(default_factory=list)
+    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))  # of other tables
     notes: list[str] = field(default_factory=list)
     pairs: list[tuple[str, str, str]] = field(default_factory=list)  # measurement, later, earlier
-
-    @property
-    def tests(self) -> list[TestRow]:
-        """The rows of tests.csv."""
-        return self.rows["tests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class Comparison:
         self.tables.notes += group_notes(self.groups, models)
         pairs = (*model_pairs(labels), *pairs_of_groups(self.groups, models))
         rows, notes = rows_of_pairs(pairs, test, {model.label: model.prompt_format for model in models})
-        self.tables.rows["tests"] += rows
+        self.tables.tests += rows
         self.tables.notes += notes
 
 
@@ -91,11 +87,11 @@ def compare_collection(
         tables.pairs += [(kind, later.name, earlier.name) for later, earlier in model_pairs(labels)]
     for folder in folders():
         folder.compare(comparison)
-    tables.rows["tests"] = adjust(tables.tests, rule_of(collection.parts))
+    tables.tests = adjust(tables.tests, rule_of(collection.parts))
     tables.notes = list(dict.fromkeys(tables.notes))
     return tables
 
 
-def merge_tests(stored: Sequence[Row], rows: Sequence[TestRow], rule: Rule = Rule()) -> list[TestRow]:  # noqa: B008
+def merge_tests(stored: Sequence[Row], rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # noqa: B008
     """Put new rows between models into a stored tests.csv; p_adjusted and verdicts are made anew over all."""
-    return adjust([*(row for row in stored if contrast_of(row) != MODELS), *rows], rule)
+    return adjust([*(row for row in map(Contrast.of, stored) if row.contrast != MODELS), *rows], rule)

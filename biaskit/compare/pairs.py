@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.collection import Model
-from biaskit.stats.contrasts import Row
+from biaskit.stats.contrast import Contrast
 
 T = TypeVar("T")
 OPEN_WEIGHT, API = "open-weight models", "API models"
@@ -43,15 +43,15 @@ class PairNote:
     text: str = ""  # empty for prompt formats, on which all pairs share one sentence (`say_apart`)
 
 
-PairTests = tuple[Sequence[Row], Sequence[PairNote]]
+PairTests = tuple[Sequence[Contrast], Sequence[PairNote]]
 """Rows of tests.csv of two sides, and why others are lacking."""
 
 
 def rows_of_pairs(
     pairs: Iterable[SidePair], test: Callable[[SidePair], PairTests], formats: Mapping[str, str]
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Contrast], list[str]]:
     """Make the rows of every pair, and say which have none. `formats`: model → its prompt format."""
-    rows: list[Row] = []
+    rows: list[Contrast] = []
     notes: list[PairNote] = []
     for pair in pairs:
         rows_of_pair, notes_of_pair = test(pair)

@@ -8,7 +8,8 @@ import numpy as np
 
 from biaskit.compare.pairs import Side, SidePair, members_of
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, Scope, within_units
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import within_units
 
 Values = Mapping[str, float | None]
 """Unit → number; None where it is undefined, absent where the model was not asked."""
@@ -22,7 +23,7 @@ def unit_rows(
     seed: int,
     *,
     ends: tuple[Mapping[str, Values], Mapping[str, Values]] | None = None,
-) -> list[Row]:
+) -> list[Contrast]:
     """Test one number over the units that all models have: rows welch and paired, later side − earlier.
 
     `values`: model → unit → number; a side's number is the mean over its models. No row without any unit.

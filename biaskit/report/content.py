@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal
 
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Model, Part, rule_of
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.query import Tables
 
@@ -132,6 +134,16 @@ class Content:
     def labels(self) -> list[str]:
         """The labels of its models, each once, in the order of the page."""
         return list(dict.fromkeys(model.label for model in self.models))
+
+    @property
+    def tests(self) -> list[Contrast]:
+        """The rows of tests.csv between models, and of relations."""
+        return list(map(Contrast.of, self.between.get("tests", ())))
+
+    @property
+    def every_test(self) -> list[Contrast]:
+        """Those between models, then those of every part."""
+        return [*self.tests, *chain.from_iterable(part.tests for part in self.parts)]
 
     def judged(self) -> Content:
         """Add verdicts to all tests, as the rows of one page."""

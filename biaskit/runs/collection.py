@@ -14,9 +14,10 @@ from biaskit.records import OWN_SYSTEM
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.store import read_rows, rows_file
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import ANSWERS_OF_MODELS
-from biaskit.tables.query import Row, Tables, contrast_of
+from biaskit.tables.query import Row, Tables
 from biaskit.tables.sets import read_set
 
 BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
@@ -69,6 +70,11 @@ class Part:
     debiasing_prompts: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
     claims: Mapping[str, Claim] = field(default_factory=dict)  # by name of a paper's table; absent: none
+
+    @property
+    def tests(self) -> list[Contrast]:
+        """Its rows of tests.csv."""
+        return list(map(Contrast.of, self.tables.get("tests", ())))
 
     def claim(self, table: str) -> Claim:
         """Tell whether this part's table is a paper's (`runs/claims.py`)."""
@@ -153,9 +159,10 @@ def _read(path: Path) -> StoredRun:
             f"{path} is not a run of a measurement ({manifest.measurement!r}): name the runs themselves."
         )
     stored = read_set(path)
-    tables = stored.rows()
+    tables: dict[str, Sequence[Row]] = {**stored.rows()}
     if tests := tables.get("tests"):
-        tables["tests"] = [row for row in tests if contrast_of(row) not in BETWEEN_MODELS]
+        own = [row for row in map(Contrast.of, tests) if row.contrast not in BETWEEN_MODELS]
+        tables["tests"] = own
     return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest.models})
 
 

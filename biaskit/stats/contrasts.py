@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.stats.arms import CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.contrast import IDENTITY, JUDGED, Contrast, Scope
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import Spread, crossed_test, spread_of_difference, spread_of_mean
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
-from biaskit.stats.verdict import IDENTITY, JUDGED, Rule, with_verdicts
+from biaskit.stats.verdict import Rule, with_verdicts
 from biaskit.stats.welch import Statistic, mean_distance, paired, welch, wilcoxon
-
-Row = dict[str, object]
 
 MIN_WORKFORCE_ITEMS = 10
 PARITY = 0.5
@@ -36,26 +35,6 @@ MOST_EMPTY = 0.1
 """Above this part of empty cells in a group there is no verdict (methods/averages#empty-cells)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """The columns that say what a row of tests.csv compares; None where a column does not apply."""
-
-    measurement: str
-    contrast: str  # the last part of the family: groups, debiasing, levels, contexts, factors, models, …
-    model_a: str
-    model_b: str
-    bias_type: str = ""
-    context: str = ""
-    prompt_format: str = ""
-    debiasing_a: str = ""
-    debiasing_b: str = ""
-    quantity: str = "share"
-    gender: str | None = None
-    group_a: str | None = None
-    group_b: str | None = None
-    unit: str = "job"
-
-
 def between_groups(
     a: CellValues,
     b: CellValues,
@@ -64,7 +43,7 @@ def between_groups(
     margins: Mapping[str, float],
     note: str | None = None,
     limit: float = 1.0,
-) -> list[Row]:
+) -> list[Contrast]:
     """Contrast the mean shares of two groups of jobs, a − b: rows welch and crossed.
 
     a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out, `limit` is the
@@ -90,7 +69,7 @@ def within_jobs(
     margins: Mapping[str, float],
     note: str | None = None,
     limit: float = 1.0,
-) -> list[Row]:
+) -> list[Contrast]:
     """Contrast the same jobs and templates in two arms, a − b: rows paired and crossed.
 
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value that the difference can have.
@@ -111,7 +90,7 @@ def gaps_between_groups(
     scope: Scope,
     margins: Mapping[str, float],
     note: str | None = None,
-) -> Iterator[Row]:
+) -> Iterator[Contrast]:
     """Contrast what two arms change of the gap between two groups of jobs: rows welch and crossed.
 
     `change`: shares in one arm − in the other, `[genders, I, J]`; `rows_of`: group → places of its jobs. The
@@ -128,7 +107,7 @@ def gaps_between_groups(
             )
 
 
-def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
+def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Contrast]:
     """Make one row of a − b that is never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
     rows = _Rows(scope, (len(a.point), len(b.point)), {}, note)
     if empty := rows.without_shares(a, b, "estimate"):
@@ -159,7 +138,7 @@ def against_workforce(
     margins: Mapping[str, float],
     seed: int,
     note: str | None = None,
-) -> list[Row]:
+) -> list[Contrast]:
     """Hold jobs' mean shares `[I, J]` against workforce shares `[I]`: slope, level, distance, spearman.
 
     NaN is a workforce share that is not known. With fewer than ten known, the rows have no numbers, and how
@@ -222,7 +201,7 @@ def within_units(
     seed: int = 1,
     note: str | None = None,
     ends: tuple[FloatArray, FloatArray] | None = None,
-) -> list[Row]:
+) -> list[Contrast]:
     """Contrast one number of the same units in two arms, a − b: a `[n]`, b `[n]`; a row of each kind named.
 
     welch takes the arms as independent; the others pair them unit by unit. Without a unit the rows have no
@@ -268,19 +247,18 @@ def within_units(
 
 def one_row(
     kind: str, result: Statistic, *, scope: Scope, n: int, margins: Mapping[str, float], note: str | None
-) -> Row:
+) -> Contrast:
     """Make the row of a test over `n` units that was computed elsewhere."""
     return _Rows(scope, (n, None), margins, note).row(kind, result)
 
 
-def adjust(rows: Sequence[Mapping[str, object]], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
+def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # noqa: B008
     """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
-    families = [str(row["family"]) for row in rows]
-    p_values = [row["p_value"] if isinstance(row["p_value"], float) else None for row in rows]
-    adjusted = zip(with_verdicts(rows, rule=rule)[0], holm(families, p_values), strict=True)
+    adjusted = holm([row.family for row in rows], [row.p_value for row in rows])
+    judged = with_verdicts(rows, rule=rule)[0]
     return [
-        {**row, "verdict": own["verdict"], "p_adjusted": p}
-        for row, (own, p) in zip(rows, adjusted, strict=True)
+        replace(row, p_adjusted=p, verdict=own.verdict)
+        for row, own, p in zip(rows, judged, adjusted, strict=True)
     ]
 
 
@@ -296,7 +274,7 @@ class _Rows:
     margins: Mapping[str, float]
     note: str | None
 
-    def without_shares(self, a: CellValues, b: CellValues, *kinds: str) -> list[Row]:
+    def without_shares(self, a: CellValues, b: CellValues, *kinds: str) -> list[Contrast]:
         """Make empty rows where no template is left, or a job is empty in all of them; else no row."""
         if not a.point.size or not b.point.size:
             return self.empty(*kinds)
@@ -306,7 +284,7 @@ class _Rows:
 
     def empty(
         self, *kinds: str, reason: str = NO_TEMPLATE, bounds: tuple[float, float] | None = None
-    ) -> list[Row]:
+    ) -> list[Contrast]:
         """Make a row of each kind without numbers other than bounds."""
         why = None if self.note and reason == NO_TEMPLATE else reason
         return [self.row(kind, Statistic(None, reason=why), bounds=bounds) for kind in kinds]
@@ -319,7 +297,7 @@ class _Rows:
         spreads: Sequence[Spread],
         *,
         limit: float,
-    ) -> list[Row]:
+    ) -> list[Contrast]:
         """Make the row of the test whose unit is the job, and the crossed one; with bounds and empty cells.
 
         `spreads` are of the points, or of the least and the greatest difference where these are tested.
@@ -343,13 +321,13 @@ class _Rows:
             rows.row("crossed", crossed, bounds=bounds, speaks=speaks),
         ]
 
-    def slope(self, x: FloatArray, y: CellValues) -> Row:
+    def slope(self, x: FloatArray, y: CellValues) -> Contrast:
         """Make the row of the slope of jobs' means on x `[I]`; between bounds where the cells have ends."""
         adds = x >= x.mean()
         speaks = not _too_few([y]) and y.point.shape[1] > 1
         return self._of_line("slope", y, adds, lambda cells: slope_test(x, cells), speaks=speaks)
 
-    def level(self, x: FloatArray, y: CellValues) -> Row:
+    def level(self, x: FloatArray, y: CellValues) -> Contrast:
         """Make the row of the line's height where x is one half, less one half: level apart from slope."""
         if not x.min() <= PARITY <= x.max():
             return self.empty("level", reason=ONE_SIDE)[0]
@@ -364,7 +342,7 @@ class _Rows:
         test: Callable[[FloatArray], Statistic],
         *,
         speaks: bool = True,
-    ) -> Row:
+    ) -> Contrast:
         """Make the row of a number linear in the cells; `adds`: the jobs whose larger shares raise it."""
         result = test(y.point)
         if y.tested == "point":
@@ -373,7 +351,7 @@ class _Rows:
         least, most = test(np.where(adds[:, None], low, high)), test(np.where(adds[:, None], high, low))
         return self._of_ends(kind, result.estimate, least, most)
 
-    def distance(self, x: FloatArray, y: CellValues) -> Row:
+    def distance(self, x: FloatArray, y: CellValues) -> Contrast:
         """Make the row of the mean distance of jobs' means from x."""
         result = mean_distance(y.point.mean(axis=1), x)
         if y.tested == "point":
@@ -383,7 +361,7 @@ class _Rows:
         least, most = mean_distance(nearest, x), mean_distance(farthest, x)
         return self._of_ends("distance", result.estimate, least, most)
 
-    def _of_ends(self, kind: str, estimate: float | None, least: Statistic, most: Statistic) -> Row:
+    def _of_ends(self, kind: str, estimate: float | None, least: Statistic, most: Statistic) -> Contrast:
         """Make the row of a number between the tests of two ends."""
         low, high = least.estimate, most.estimate
         bounds = None if low is None or high is None else (low, high)
@@ -391,26 +369,24 @@ class _Rows:
 
     def row(
         self, kind: str, result: Statistic, *, bounds: tuple[float, float] | None = None, speaks: bool = True
-    ) -> Row:
+    ) -> Contrast:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
         margin = self.margins.get(scope.quantity) if (scope.measurement, kind) in JUDGED else None
         equivalent = None
         if margin is not None and result.ci90 is not None and speaks:
             equivalent = -margin <= result.ci90[0] and result.ci90[1] <= margin
-        family = f"{scope.measurement}/{scope.quantity}/{kind}/{scope.contrast}"
-        row: Row = {"measurement": scope.measurement, "family": family, "kind": kind, "unit": scope.unit}
-        row |= {name: getattr(scope, name) for name in _SCOPE_COLUMNS}
-        row |= {name: getattr(result, name) for name in _NUMBERS}
-        row["n_a"], row["n_b"] = self.n
-        row["ci_low"], row["ci_high"] = result.ci95 or (None, None)
-        row["ci90_low"], row["ci90_high"] = result.ci90 or (None, None)
-        row["bound_low"], row["bound_high"] = bounds or (None, None)
-        row |= {"margin": margin, "equivalent": equivalent, "p_adjusted": None, "verdict": ""}
-        return row | {"reason": joined([self.note, result.reason])}
+        numbers = {name: getattr(result, name) for name in _NUMBERS}
+        numbers["n_a"], numbers["n_b"] = self.n
+        numbers["ci_low"], numbers["ci_high"] = result.ci95 or (None, None)
+        numbers["ci90_low"], numbers["ci90_high"] = result.ci90 or (None, None)
+        numbers["bound_low"], numbers["bound_high"] = bounds or (None, None)
+        reason = joined([self.note, result.reason])
+        stated = {name: getattr(scope, name) for name in _SCOPE}
+        return Contrast(**stated, kind=kind, margin=margin, equivalent=equivalent, reason=reason, **numbers)
 
 
-_SCOPE_COLUMNS = ("quantity", *IDENTITY[1:])
+_SCOPE = [column.name for column in fields(Scope)]
 _TWO_ARMS: Mapping[str, Callable[[FloatArray, FloatArray], Statistic]] = {
     "welch": welch,
     "paired": paired,
@@ -422,4 +398,5 @@ _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 def _identity(scope: Scope) -> list[str | None]:
     """List the key columns of a row except its kind: they seed its random numbers."""
-    return [scope.measurement, scope.contrast, *(getattr(scope, name) for name in _SCOPE_COLUMNS)]
+    columns = ("measurement", "contrast", "quantity", *IDENTITY[1:])
+    return [getattr(scope, name) for name in columns]

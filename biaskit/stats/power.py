@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
+from biaskit.stats.contrast import LEVEL
 from biaskit.stats.crossed import FEW_TEMPLATES, LEAST_P, Term, combined, with_tails
-from biaskit.stats.verdict import LEVEL
 
 FEWEST_UNITS = 5  # jobs of a group, or occupations: of fewer the variance in a run is anybody's guess
 LARGEST_PLANNED = 0.6  # a plan that promises larger differences alone is none

@@ -40,7 +40,5 @@ def check(
     collection = gathered(runs, "check RUN --thresholds FILE")
     compared = compared_tables(collection, groups, aliases)
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
-    sources = (content.between, *(part.tables for part in content.parts))
-    rows = [row for tables in sources for row in tables.get("tests", ())]
     coverage = coverage_of_parts(collection.parts)
-    return judge_thresholds(required, rows, pairs=compared.pairs, coverage=coverage)
+    return judge_thresholds(required, content.every_test, pairs=compared.pairs, coverage=coverage)

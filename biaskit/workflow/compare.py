@@ -28,6 +28,7 @@ from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, ComparisonManifest, read_manifest
 from biaskit.runs.start import command_line
 from biaskit.tables.quantities import QUANTITIES
+from biaskit.tables.query import Tables
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import gathered
 
@@ -74,9 +75,8 @@ class ComparisonResult(RunResult):
         >>> compared.requirement().n_rows, len(compared.requirement().failing)
         (12, 12)
         """
-        parts, between = self.content.parts, self.content.between
-        rows = [*between.get("tests", ()), *(row for part in parts for row in part.tables.get("tests", ()))]
-        return require_equivalent(rows, contrast, self.pairs, coverage_of_parts(parts))
+        coverage = coverage_of_parts(self.content.parts)
+        return require_equivalent(self.content.every_test, contrast, self.pairs, coverage)
 
     def equivalent(self, contrast: str = "models") -> bool:
         """Tell whether there are rows of the contrast with a margin, and all are equivalent within it.
@@ -265,10 +265,11 @@ def _write(
     if (path / MANIFEST).exists() and (kind_name := read_manifest(path).measurement) != COMPARISON:
         raise RunError(f"{path} is a run of the measurement {kind_name}: choose another --out.")
     question, tables = manifest.question, TableSet(path)
-    for name, rows in compared.rows.items():
+    made: Tables = {"tests": compared.tests, **compared.rows}
+    for name, rows in made.items():
         if rows:  # a table that was not made is absent
             tables.add(name, rows)
-    compared.rows.clear()  # read back below: rows of 100 models are not held twice
+    compared.tests.clear()  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
         "signature": manifest.signature,
         "notes": compared.notes,

@@ -48,9 +48,10 @@ from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
 from biaskit.runs.verification import verified_line
+from biaskit.stats.contrast import Contrast
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
-from biaskit.tables.query import Tables, contrast_of
+from biaskit.tables.query import Tables
 from biaskit.tables.sets import read_set
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
@@ -181,7 +182,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
 def stored_content(run: Path) -> Content:
     """Gather what findings need from a run's stored tables: its tests between models are among them."""
     collection, tests = gather([run]), read_set(run, ("tests",)).rows().get("tests", ())
-    between = {"tests": [row for row in tests if contrast_of(row) in BETWEEN_MODELS]}
+    between = {"tests": [row for row in map(Contrast.of, tests) if row.contrast in BETWEEN_MODELS]}
     reference = _reference(collection)
     title = title_of(collection)
     return Content(title, collection.parts, between, collection.notes, reference=reference).judged()

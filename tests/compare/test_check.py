@@ -19,6 +19,7 @@ from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds, ve
 from biaskit.compare.check_files import junit, summary
 from biaskit.compare.thresholds import read_thresholds, requirement
 from biaskit.errors import UsageError
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
 
@@ -304,6 +305,6 @@ def test_the_fixture_wants_thresholds(
 
 
 def test_words_of_a_row_with_a_direction() -> None:
-    assert verdict_in_words(row(verdict="higher", estimate=0.12, ci_low=0.05, ci_high=0.19)) == (
+    assert verdict_in_words(Contrast.of(row(verdict="higher", estimate=0.12, ci_low=0.05, ci_high=0.19))) == (
         "higher by 0.12 [0.05, 0.19]"
     )

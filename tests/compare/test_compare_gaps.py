@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from biaskit.measures.agree.gaps import BothKinds, gap_rows, workforce_table
 from biaskit.measures.personas.compare import Texts, pair_rows_of_texts, texts_of
 from biaskit.runs.collection import StoredRun, gather
 from biaskit.runs.manifest import Manifest
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.io import read_table_rows
 
@@ -580,7 +582,7 @@ def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
     good = require_equivalent(made.tests, "models", made.pairs)
     assert good.holds
     assert good.n_rows == sum((row["kind"], row["quantity"]) == ("crossed", "share") for row in made.tests)
-    empty = [{**row, "verdict": "no-verdict"} if i == 1 else row for i, row in enumerate(made.tests)]
+    empty = [replace(row, verdict="no-verdict") if i == 1 else row for i, row in enumerate(made.tests)]
     assert not require_equivalent(empty, "models", made.pairs).holds
     assert not require_equivalent([], "models").holds
     assert not require_equivalent(made.tests, "models", [*made.pairs, ("probe", "c", "a")]).holds
@@ -603,9 +605,9 @@ def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> Non
     seal(run)
     open_ = require_equivalent(compared(run).tests)
     assert not open_.holds
-    assert {"not-identified", "shown"} == {one.row["verdict"] for one in open_.failing}
+    assert {"not-identified", "shown"} == {one.row.verdict for one in open_.failing}
     assert open_.n_rows == len(open_.failing)
-    women = next(one.row for one in open_.failing if one.row["gender"] == "female")
+    women = next(one.row for one in open_.failing if one.row.gender == "female")
     assert verdict_in_words(women).startswith("not identified")
 
 
@@ -619,10 +621,10 @@ def test_texts_that_name_no_gender_bound_what_is_said_between_models() -> None:
         rows = [{**row, "occupation": f"o{i}", "n_female": women + i % 2} for i in range(6)]
         return texts_of({"representation": rows}, {model: "chat"}, run=model, seed=1)[model]
 
-    def row_of(a: Texts, b: Texts) -> dict[str, Any]:
+    def row_of(a: Texts, b: Texts) -> Contrast:
         sides = Side(a.model, (a.model,)), Side(b.model, (b.model,))
         rows, _ = pair_rows_of_texts(sides, {a.model: a, b.model: b}, {"represented_share": 0.05})
-        return next(dict(row) for row in rows if row["kind"] == "paired")
+        return next(row for row in rows if row.kind == "paired")
 
     known, half = of("known", 40, 60, 0), of("half", 35, 15, 50)
     row = row_of(half, known)

@@ -13,7 +13,8 @@ from scipy import stats
 from biaskit.compare.pairs import Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
-from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.crossed import spread_of_mean
 
 JOBS = {"nurse": "women's", "teacher": "women's", "pilot": "men's", "smith": "men's"}
@@ -46,7 +47,7 @@ def of_run(model: str, rows: list[dict[str, Any]], **question: Any) -> dict[str,
 PAIR: SidePair = (Side("new", ("new",)), Side("old", ("old",)))
 
 
-def found(rows: list[Row], **values: object) -> Row:
+def found(rows: list[Contrast], **values: object) -> Contrast:
     [row] = [row for row in rows if all(row[name] == value for name, value in values.items())]
     return row
 

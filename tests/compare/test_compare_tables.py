@@ -15,7 +15,6 @@ from scipy import stats
 from biaskit.compare.comparison import merge_tests
 from biaskit.errors import TableError
 from biaskit.measures.probe.compare import between_models
-from biaskit.stats.contrasts import Row
 from biaskit.tables.io import columns, read_table_rows
 
 GROUPS = ("male", "female", "diverse")
@@ -33,11 +32,11 @@ def shares_of(*labels: object) -> list[float]:
 
 def cell_row(
     model: str, bias_type: str, template: int, job: str, debiasing: int, prompt_format: str, *, failed: bool
-) -> Row:
+) -> dict[str, Any]:
     shares: list[float] | list[None] = shares_of(model, bias_type, template, job, debiasing)
     shares = [None] * 3 if failed else shares
     layout = columns("probe_prompts", groups=GROUPS, contrast=CONTRAST)
-    row: Row = dict.fromkeys(column.name for column in layout)
+    row: dict[str, Any] = dict.fromkeys(column.name for column in layout)
     row |= {"model": model, "bias_type": bias_type, "template_id": template, "job": job}
     row |= {
         "job_group": JOBS[job],
@@ -127,7 +126,7 @@ def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> 
 def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path: Path) -> None:
     store(tmp_path, {"a": "raw"})
     rows = read_table_rows(tmp_path / "probe_prompts.csv")
-    twins: list[Row] = [*rows, *({**row, "model": "copy"} for row in rows)]
+    twins: list[dict[str, Any]] = [*rows, *({**row, "model": "copy"} for row in rows)]
     write_table(tmp_path / "probe_prompts.csv", "probe_prompts", twins, groups=GROUPS, contrast=CONTRAST)
     for row in compared(tmp_path, "a", "copy")[0]:
         assert row["estimate"] == 0

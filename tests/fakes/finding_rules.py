@@ -11,7 +11,6 @@ from biaskit.report.findings.finding import DIRECTED, MOST_WORDS
 from biaskit.report.findings.sentence import ends, n_words
 from biaskit.report.findings.workforce import slopes_with_words
 from biaskit.report.questions import ORDER
-from biaskit.stats.verdict import verdict_of
 from biaskit.tables.schema import SCHEMAS
 
 TOPICS = (
@@ -82,8 +81,7 @@ def backed(one: Finding, content: Content) -> bool:
     """
     if WORKFORCE.search(one.text):
         return one.verdict in [slope.verdict for slope in slopes_with_words(content)]
-    tables = [*(part.tables for part in content.parts), content.between]
-    rows = [row for table in tables for row in table.get("tests", ()) if verdict_of(row) == one.verdict]
+    rows = [row for row in content.every_test if row.conclusion == one.verdict]
     found = INTERVAL.search(one.text)
     if found is None or "of 100 pairs" in one.text:
         return bool(rows)

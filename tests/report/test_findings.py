@@ -50,7 +50,9 @@ from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.findings.models import compared as rows_compared
 from biaskit.report.findings.models import models as said_of_models
 from biaskit.report.findings.sentence import Foreign, filled
-from biaskit.report.findings.workforce import p_against_one, slopes_with_words
+from biaskit.report.findings.workforce import p_against_one as p_of
+from biaskit.report.findings.workforce import slopes_with_words
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.correlation import level_test, slope_test
 from biaskit.stats.crossed import p_of_interval
@@ -207,6 +209,9 @@ def test_words_for_a_slope_on_the_workforce(rows: Rows, word: str, verdict: str)
 
 
 def test_the_claim_against_one_is_that_of_the_interval_and_of_the_nearer_bound() -> None:
+    def p_against_one(row: dict[str, Any]) -> float | None:
+        return p_of(Contrast.of(row))
+
     assert p_against_one(slope(1.0, (0.5, 1.5))) == pytest.approx(1.0)
     assert p_against_one(slope(0.5, (0.0, 1.0))) == pytest.approx(0.05)
     assert p_against_one(slope(0.4, (0.2, 0.6))) == pytest.approx(p_of_interval(0.6, 0.4, 0.8, 10.0))
@@ -688,7 +693,7 @@ def pages(draw: st.DrawFn) -> Rows:
 @settings(max_examples=500, deadline=None)
 @given(pages())
 def test_a_page_its_table_and_the_check_draw_one_conclusion(rows: Rows) -> None:
-    stored = adjust(rows)
+    stored = adjust([*map(Contrast.of, rows)])
     labels = sorted({str(row["model_a"]) for row in rows})
     shares = [
         row
@@ -697,7 +702,7 @@ def test_a_page_its_table_and_the_check_draw_one_conclusion(rows: Rows) -> None:
         for row in group_rows(SHARES, model=label, bias_type=b)
     ]
     page = content(probe_part({"probe_groups": shares, "tests": [*stored]}, *labels)).judged()
-    judged = page.parts[0].tables["tests"]
+    judged = page.parts[0].tests
     assert [row["verdict"] for row in stored] == [row["verdict"] for row in judged]
     found = [one for one in finding_rules.hold(page) if one.question == "say"]
     for test in judged:
@@ -710,7 +715,7 @@ def test_a_page_its_table_and_the_check_draw_one_conclusion(rows: Rows) -> None:
     assert check.holds == all(one["verdict"] == "equivalent" for one in judged)
 
 
-class _NeverCompared(dict[str, Any]):
+class _NeverCompared(Contrast):
     """A row that must not be looked up among others: with thousands of pairs that takes minutes."""
 
     __hash__ = None  # type: ignore[assignment]
@@ -727,7 +732,7 @@ def test_models_are_held_apart_without_comparing_their_rows() -> None:
         for context in ("plain", "dialogue")
     ]
     made.append(pair("small", "large", 0.1, (0.05, 0.15), context="plain"))  # groups of models
-    rows = [_NeverCompared(one) for one in adjust(made)]
+    rows = [_NeverCompared.of(one) for one in made]
     shown = content(probe_part({}, "m0", "m1", "m2", "m3"), between={"tests": rows})
     assert [one["context"] for one in rows_compared(shown)] == ["plain"] * 7
     # The two largest and a count of them all; what groups of models come to.
@@ -748,6 +753,14 @@ class _Counted(dict[str, Any]):
         return super().get(name, default)
 
 
+class _CountedContrast(Contrast):
+    """The same of a row of tests.csv."""
+
+    def __getattribute__(self, name: str) -> Any:
+        _Counted.looks += not name.startswith("_")
+        return super().__getattribute__(name)
+
+
 def looks_at_a_row(n_models: int) -> float:
     """How often the sentences of a page of so many models look at each of its rows, on average."""
     made = many(n_models)
@@ -760,7 +773,8 @@ def looks_at_a_row(n_models: int) -> float:
     tables["probe_next"] = [
         row("probe_next", **block(f"m{i}"), **scope, token="' The'", beyond=0.1) for i in range(n_models)
     ]
-    counted = {name: [_Counted(one) for one in rows] for name, rows in tables.items()}
+    counted = {name: [_Counted(one) for one in rows] for name, rows in tables.items() if name != "tests"}
+    counted["tests"] = [_CountedContrast.of(dict(one)) for one in tables["tests"]]
     _Counted.looks = 0
     said = sentences(replace(made, parts=(replace(made.parts[0], tables=counted),))).findings
     assert n_models == sum("declines 10 % of its answers" in one.text for one in said)

@@ -38,7 +38,7 @@ from biaskit.report.page import is_page, labels, render_page
 from biaskit.report.page.rendering import LONGEST_TEXT, cut, pieces
 from biaskit.report.page.tables import MOST_ROWS, ListedTable, list_tables
 from biaskit.report.questions import ORDER
-from biaskit.stats.verdict import Verdict
+from biaskit.stats.contrast import Verdict
 from biaskit.tables.io import columns
 from biaskit.tables.schema import SCHEMAS
 

@@ -32,11 +32,9 @@ from biaskit.models.counting import SampledScorer
 from biaskit.records import ScoreRequest
 from biaskit.report.findings import Finding
 from biaskit.runs.store import read_rows
-from biaskit.stats.verdict import is_judged
 from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import contrast_of
 
 EXACT = 1e-12
 
@@ -223,8 +221,8 @@ def rows_agree(folder: Path, number: int) -> int:
     of_python = bk.load(run).tests
     for row in of_python.astype(object).where(of_python.notna(), None).to_dict("records"):
         add(row, row["verdict"] or "")
-    gated = [row for row in on_page if is_judged(row) and row["quantity"] != OUTCOME_SHARE]
-    kinds = sorted({(contrast_of(row), row["quantity"]) for row in gated})
+    gated = [row for row in page.every_test if row.is_judged and row.quantity != OUTCOME_SHARE]
+    kinds = sorted({(row.contrast, row.quantity) for row in gated})
     thresholds = {"require": [{"contrast": c, "quantity": q, "margin": 1e-12} for c, q in kinds]}
     in_words = {
         "no-clear-difference": "no clear difference",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from biaskit.stats.arms import (
     complete_in_all,
     cross,
 )
-from biaskit.stats.contrasts import Scope, adjust, between_groups, within_jobs, within_units
+from biaskit.stats.contrast import Scope
+from biaskit.stats.contrasts import adjust, between_groups, within_jobs, within_units
 from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
     mean_squares,
@@ -37,7 +39,6 @@ from biaskit.stats.crossed import (
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.power import Design, Side, power
 from biaskit.stats.resampling import crossed_bootstrap, generator
-from biaskit.stats.verdict import interval_at
 from biaskit.stats.welch import Statistic, paired, welch
 
 FloatArray = NDArray[np.float64]
@@ -450,7 +451,7 @@ def test_few_templates_leave_no_p_under_a_thousandth() -> None:
     least, free = (within_jobs(x, CellValues(x.point - 0.4), scope=SCOPE, margins={})[1] for x in (few, more))
     assert least["p_value"] == 0.001
     assert float(str(free["p_value"])) < 1e-6
-    low, high = interval_at(least, 0.0005)
+    low, high = least.interval_at(0.0005)
     assert low <= 0 <= high
 
 
@@ -599,7 +600,7 @@ def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> No
         found = adjust(make(counted, CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
         plain = adjust(make(CellValues(a), CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
         assert (None, None) == (found["bound_low"], found["bound_high"])
-        assert {**plain, "reason": found["reason"]} == found
+        assert replace(plain, reason=found.reason) == found
         assert "no sample matched in 5 of 120 prompts" in str(found["reason"])
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.special import stdtrit
 from statsmodels.stats.multitest import multipletests
 
-from biaskit.stats.verdict import AREAS, LEVEL, ROLES, Role, Rule, with_verdicts
+from biaskit.stats.contrast import AREAS, LEVEL, Contrast
+from biaskit.stats.verdict import ROLES, Role, Rule, with_verdicts
 
 Row = dict[str, Any]
 DOF, SE = 9.0, 0.05
@@ -50,7 +51,7 @@ P_VALUES = (st.integers(0, 10**6 - 1) | st.integers(0, 60_000)).map(lambda i: (i
 """None of them is just a level."""
 
 
-def judged(*rows: Row, **options: Any) -> list[Row]:
+def judged(*rows: Row, **options: Any) -> list[Contrast]:
     return with_verdicts(rows, **options)[0]
 
 

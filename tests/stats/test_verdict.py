@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,23 +11,25 @@ from hypothesis import strategies as st
 from biaskit.compare.check import require_equivalent, verdict_in_words
 from biaskit.report.figures.differences import shape_of
 from biaskit.report.findings.finding import outcome_of
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.crossed import p_of_interval
-from biaskit.stats.verdict import interval_side, verdict_of
-
-Row = dict[str, Any]
 
 
-def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
+def row_of(
+    estimate: float | None, low: float | None, high: float | None, equivalent: bool | None
+) -> Contrast:
     known = estimate is not None and low is not None and high is not None
     scope = {"measurement": "probe", "family": "probe/share/crossed/models", "kind": "crossed"}
     ends = {"ci_low": low, "ci_high": high, "ci90_low": low, "ci90_high": high, "margin": 0.05}
     p = p_of_interval(estimate, low, high, 9.0) if known else None  # type: ignore[arg-type]
     models = {"model_a": "A", "model_b": "B", "reason": "no template"}
-    return {**scope, **models, **ends, "estimate": estimate, "p_value": p, "equivalent": equivalent}
+    return Contrast.of(
+        {**scope, **models, **ends, "estimate": estimate, "p_value": p, "equivalent": equivalent}
+    )
 
 
 @st.composite
-def rows(draw: st.DrawFn) -> Row:
+def rows(draw: st.DrawFn) -> Contrast:
     """Rows as tables hold them, with ends that rounding leaves near 0."""
     near_zero = st.sampled_from([0.0, 1e-17, -1e-17, 1e-12, -1e-12, 2e-12])
     low, high = sorted(draw(st.tuples(*[near_zero | st.floats(-1, 1)] * 2)))
@@ -53,20 +55,18 @@ def rows(draw: st.DrawFn) -> Row:
         (row_of(None, None, None, None), "not-measured"),
     ],
 )
-def test_each_verdict(row: Row, verdict: str) -> None:
-    assert verdict_of(row) == verdict
+def test_each_verdict(row: Contrast, verdict: str) -> None:
+    assert row.conclusion == verdict
 
 
 @pytest.mark.parametrize(
     ("kind_name", "kind"), [("probe", "welch"), ("personas", "permutation"), ("compare", "welch")]
 )
-@pytest.mark.parametrize("stored", [{}, {"verdict": ""}])
-def test_a_row_that_is_not_judged_has_no_direction(kind_name: str, kind: str, stored: Row) -> None:
-    row = {**row_of(0.12, 0.05, 0.19, False), "measurement": kind_name, "kind": kind, **stored}
-    assert (verdict_of(row), verdict_of({**row, "equivalent": True})) == ("shown", "equivalent")
-    assert verdict_of({**row, "p_value": None}) == "no-verdict"
-    row |= {"quantity": "share", "gender": "female", "bias_type": "explicit", "context": "plain", "n_a": 9}
-    row |= dict.fromkeys(("prompt_format", "group_a", "group_b", "debiasing_a"), "")
+def test_a_row_that_is_not_judged_has_no_direction(kind_name: str, kind: str) -> None:
+    row = replace(row_of(0.12, 0.05, 0.19, False), measurement=kind_name, kind=kind)
+    assert (row.conclusion, replace(row, equivalent=True).conclusion) == ("shown", "equivalent")
+    assert replace(row, p_value=None).conclusion == "no-verdict"
+    row = replace(row, gender="female", bias_type="explicit", context="plain", n_a=9)
     outcome = require_equivalent([row])
     assert not outcome.holds
     assert "not shown to be equivalent" in outcome.lines[0]
@@ -74,19 +74,18 @@ def test_a_row_that_is_not_judged_has_no_direction(kind_name: str, kind: str, st
 
 
 def test_no_row_is_not_measured() -> None:
-    assert verdict_of(None) == "not-measured"
     assert shape_of(None) == "unmeasured"
     assert outcome_of(None) == "not-measured"
 
 
 @given(rows())
-def test_every_reader_of_a_row_comes_to_the_same_verdict(row: Row) -> None:
-    verdict = verdict_of(row)
-    shown = verdict == "not-measured" and row["estimate"] is not None
+def test_every_reader_of_a_row_comes_to_the_same_verdict(row: Contrast) -> None:
+    verdict = row.conclusion
+    shown = verdict == "not-measured" and row.estimate is not None
     assert outcome_of(row) == ("shown" if shown else verdict)
 
     shapes = {"higher": "different", "lower": "different", "no-clear-difference": "unclear"}
-    apart = "both" if interval_side(row) else "equivalent"
+    apart = "both" if row.direction else "equivalent"
     assert shape_of(row) == {**shapes, "equivalent": apart, "not-measured": "unmeasured"}[verdict]
 
     words = verdict_in_words(row)

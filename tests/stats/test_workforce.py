@@ -11,7 +11,8 @@ from places import BENCHMARKS, module_of
 from biaskit.measures.personas.contrasts import test_rows as rows_of_tests
 from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.stats.arms import CellValues, part_of_two
-from biaskit.stats.contrasts import ONE_SIDE, Scope, against_workforce
+from biaskit.stats.contrast import Scope
+from biaskit.stats.contrasts import ONE_SIDE, against_workforce
 from biaskit.stats.correlation import level_test, level_weights, slope_test
 from biaskit.stats.welch import mean_distance
 

@@ -9,7 +9,8 @@ import pytest
 
 from biaskit.measurement import specs
 from biaskit.report.questions import QUESTIONS
-from biaskit.stats.verdict import JUDGED, ROLES
+from biaskit.stats.contrast import JUDGED
+from biaskit.stats.verdict import ROLES
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.schema import HEADS, SCHEMAS, SHARED, Kind, TableSchema
 

@@ -40,12 +40,12 @@ def compare(comparison: Comparison) -> None:
             measured[both.model] = list(measures(both, rows))
             seeds[both.model] = int(both.personas.manifest.resolved["study"].get("seed", 1))
             tests = relation_rows(measured[both.model], comparison.margins, seeds[both.model])
-            tables.rows["tests"] += tests
+            tables.tests += tests
     models = {model.label: model for model in comparison.models([*written, *probes])}
     of_groups = pairs_of_groups(comparison.groups, [models[label] for label in measured])
     for pair in (*model_pairs(list(measured)), *of_groups):
         seed = seeds[pair[0].models[0]]
-        tables.rows["tests"] += gap_tests(pair, measured, comparison.margins, seed)
+        tables.tests += gap_tests(pair, measured, comparison.margins, seed)
 
 
 def _rows(runs: Iterable[StoredRun], table: str) -> list[Row]:

@@ -27,16 +27,15 @@ from biaskit.report.figures.style import Mark, asked, cut, people
 from biaskit.report.figures.view import PER_FIGURE, View, all_marks, figure, portions, short, views
 from biaskit.report.questions import QuestionId
 from biaskit.runs.store import slug
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import BETWEEN_KINDS, relation
 from biaskit.tables.query import (
     Row,
     by_labels,
     defined,
     distinct,
-    first,
     grouped,
     mean_over_prompts,
-    of_contrast,
     where,
 )
 
@@ -67,16 +66,13 @@ def answer(content: Content) -> Iterator[Figure]:
         yield from _of_items(probed, written)
 
 
-def _against_workforce(content: Content) -> dict[str, Row]:
+def _against_workforce(content: Content) -> dict[str, Contrast]:
     """Map each model to its test of women in texts minus women in labour statistics, over occupations."""
-    rows_by_model = {}
+    rows_by_model: dict[str, Contrast] = {}
     for view in views(content, "personas"):
-        rows = view.rows("tests", quantity="represented_share", kind="paired", gender="female")
-        rows = of_contrast(defined(rows, "estimate"), "workforce")
-        for model in view.models:
-            row = first(rows, model_a=model)
-            if row is not None:
-                rows_by_model[model] = row
+        of_women = {"quantity": "represented_share", "kind": "paired", "gender": "female"}
+        for row in defined(view.tests(contrast="workforce", **of_women), "estimate"):
+            rows_by_model.setdefault(row.model_a, row)
     return rows_by_model
 
 
@@ -202,10 +198,10 @@ def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, note
 
 def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:
     """Write ρ with its interval, and its n."""
-    rows = where(content.between.get("tests", ()), quantity=quantity, kind="spearman", model_a=model)
-    row = next((row for row in rows if row["bias_type"] in (bias_type, "", None)), None)
-    n = f", n = {row['n_a']}" if row is not None and row["n_a"] is not None else ""
-    if row is None or row["estimate"] is None:
+    rows = where(content.tests, quantity=quantity, kind="spearman", model_a=model)
+    row = next((row for row in rows if row.bias_type in (bias_type, "", None)), None)
+    n = f", n = {row.n_a}" if row is not None and row.n_a is not None else ""
+    if row is None or row.estimate is None:
         return "ρ –", n
-    ends = "" if row["ci_low"] is None else f" [{short(row['ci_low'])}, {short(row['ci_high'])}]"
-    return f"ρ {short(row['estimate'])}{ends}", n
+    ends = "" if row.ci_low is None else f" [{short(row.ci_low)}, {short(row.ci_high)}]"
+    return f"ρ {short(row.estimate)}{ends}", n

@@ -24,9 +24,9 @@ from biaskit.report.findings.sentence import (
     why,
 )
 from biaskit.runs.collection import Part
-from biaskit.stats.verdict import Verdict, verdict_of
+from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.quantities import AREAS, BETWEEN_KINDS, RELATIONS, relation
-from biaskit.tables.query import Row, defined, distinct, first, named, undefined, where
+from biaskit.tables.query import defined, distinct, first, named, undefined, where
 
 NOISY = "noise in either number pulls the correlation towards 0"
 _WORDS = words("agree")
@@ -61,9 +61,9 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
 
 def texts_verdict(part: Part, model: str) -> Verdict:
     """Take the verdict of what leads the question how a model writes (methods/tests#verdicts)."""
-    leads = where(part.tables.get("tests", ()), question="how", lead=True, model_a=model)
+    leads = where(part.tests, question="how", lead=True, model_a=model)
     lead = first([*defined(leads, "p_value"), *leads])
-    below = outcome_of(lead) == "lower" and lead is not None and lead["quantity"] in AREAS
+    below = outcome_of(lead) == "lower" and lead is not None and lead.quantity in AREAS
     return "no-clear-difference" if below else outcome_of(lead)  # under chance nothing is separated
 
 
@@ -94,12 +94,12 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
 
 
 def _relations(content: Content) -> Iterator[Sentence]:
-    missing: list[Row] = []
+    missing: list[Contrast] = []
     for y, x in RELATIONS if content.reference in ("workforce", "both") else BETWEEN_KINDS:
-        rows = where(content.between.get("tests", ()), quantity=relation(y, x), kind="spearman")
+        rows = where(content.tests, quantity=relation(y, x), kind="spearman")
         missing += undefined(rows, "estimate")
         for row in defined(rows, "estimate"):
-            if verdict_of(row) != "shown":
+            if row.conclusion != "shown":
                 yield _of_relation(content, y, x, row)
     if missing:
         n = count(len(missing), *_WORDS["links"])
@@ -108,15 +108,15 @@ def _relations(content: Content) -> Iterator[Sentence]:
         yield sentence_of(text, "relations", "agree", "not-measured", using, about="agree-relations")
 
 
-def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
+def _of_relation(content: Content, y: str, x: str, row: Contrast) -> Sentence:
     coverage = coverage_behind(content, [row])
-    asked = opening(row["bias_type"], coverage)
-    over = f"over {count(row['n_a'] or 0, 'occupation')}, "
+    asked = opening(row.bias_type, coverage)
+    over = f"over {count(row.n_a or 0, 'occupation')}, "
     using = _measured([row], [NOISY] if x != "workforce_gap" else [])
     pieces = {"opening": f"{asked}: {over}" if asked else over}
     return claim(
         *(_templates(y, x), row, "relations", using),
-        model=row["model_a"],
+        model=row.model_a,
         coverage=coverage,
         about="agree-relations",
         least=0 if (y, x) in BETWEEN_KINDS else DETAIL,
@@ -143,7 +143,7 @@ def _templates(y: str, x: str) -> Templates:
     )
 
 
-def _measured(rows: Sequence[Row], notes: Sequence[str]) -> str:
+def _measured(rows: Sequence[Contrast], notes: Sequence[str]) -> str:
     models = distinct(rows, "model_a")
     who = short(*models) if len(models) == 1 else count(len(models), "model")
     formats = [f"{prompt_format} prompts" for prompt_format in named(rows, "prompt_format")]

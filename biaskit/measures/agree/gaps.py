@@ -11,10 +11,8 @@ from biaskit.compare.same_prompts import PromptTexts, vectors_of
 from biaskit.compare.units import Values
 from biaskit.measurement import words
 from biaskit.runs.collection import StoredRun
-from biaskit.stats.contrasts import Row
 from biaskit.tables.quantities import GAPS
-from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import distinct, grouped, where, without_debiasing
+from biaskit.tables.query import Row, distinct, grouped, where, without_debiasing
 
 FEMALE, MALE = "female", "male"
 _NOTES: Mapping[str, str] = words("agree")["notes"]
@@ -32,17 +30,17 @@ class BothKinds:
     probe_model: str
     personas_model: str
 
-    def plain(self, table: str) -> list[StoredRow]:
+    def plain(self, table: str) -> list[Row]:
         """Its rows of a table of the prober without a debiasing prompt, in the plain context."""
         rows = self.probe.tables.get(table, ())
         return where(rows, model=self.probe_model, debiasing_id=0, context="plain")
 
-    def texts(self) -> list[StoredRow]:
+    def texts(self) -> list[Row]:
         """Its rows of representation.csv without a debiasing prompt."""
         rows = self.personas.tables.get("representation", ())
         return without_debiasing(where(rows, model=self.personas_model))
 
-    def scores(self) -> list[StoredRow]:
+    def scores(self) -> list[Row]:
         """Its rows of srb.csv."""
         return where(self.personas.tables.get("srb", ()), model=self.personas_model)
 
@@ -52,7 +50,7 @@ Number = tuple[float | None, str | None]
 
 
 def workforce_table(
-    representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
+    representation: Iterable[Row], probe_jobs: Iterable[Row], aliases: Aliases
 ) -> tuple[dict[str, float], list[str]]:
     """Collect workforce shares by `aliases.key_of`, the texts' where two differ, and a note on those."""
     shares: dict[str, float] = {}
@@ -101,7 +99,7 @@ def gap_rows(
         for job in jobs_of[(names[key],)]:
             gaps = dict(zip(GAPS, (_probed(job), represented, of_workforce, spread), strict=True))
             missing = [f"{name}: {why}" for name, (value, why) in gaps.items() if value is None]
-            row: Row = {"model": both.model, "occupation": occupation}
+            row: dict[str, object] = {"model": both.model, "occupation": occupation}
             row |= {"bias_type": job["bias_type"], "prompt_format": job["prompt_format"]}
             row |= {name: value for name, (value, _) in gaps.items()}
             rows.append({**row, "vectors": vectors, "reason": joined(missing)})
@@ -119,7 +117,7 @@ def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], lis
     return {key: name for key, name in name_of.items() if key not in twice}, list(twice.values())
 
 
-def _probed(job: StoredRow) -> Number:
+def _probed(job: Row) -> Number:
     """Share of women − share of men in the answers about one job."""
     women, men = job[f"{FEMALE}_share"], job[f"{MALE}_share"]
     if women is None or men is None:
@@ -127,7 +125,7 @@ def _probed(job: StoredRow) -> Number:
     return women - men, None
 
 
-def _represented(rows: Sequence[StoredRow]) -> Number:
+def _represented(rows: Sequence[Row]) -> Number:
     """Share of women − share of men in the texts of one occupation: the mean of its prompts' differences.
 
     Shares are of the texts with an inferred gender (women, men, non-binary people), as `female_share` is.
@@ -149,7 +147,7 @@ def _represented(rows: Sequence[StoredRow]) -> Number:
     return sum(differences) / len(differences), None
 
 
-def _spread(rows: Sequence[StoredRow]) -> tuple[Number, str]:
+def _spread(rows: Sequence[Row]) -> tuple[Number, str]:
     """SRB(men) − SRB(women) of one occupation without gender words, and its vector model."""
     row_of = {str(row["gender"]): row for row in rows}
     women, men = (row_of.get(gender, {}).get("srb_content") for gender in (FEMALE, MALE))
@@ -199,7 +197,7 @@ def measures(both: BothKinds, rows: Sequence[Row]) -> Iterator[Measure]:
         yield replace(measure, vectors=vectors) if spread else measure
 
 
-def _values(rows: Sequence[StoredRow], gap: str) -> Values:
+def _values(rows: Sequence[Row], gap: str) -> Values:
     return {str(row["occupation"]): row[gap] for row in rows}
 
 

@@ -13,7 +13,8 @@ from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import all_equal, one_vector_model
 from biaskit.compare.units import unit_rows
 from biaskit.measures.agree.gaps import Measure
-from biaskit.stats.contrasts import MIN_WORKFORCE_ITEMS, Row, Scope, one_row
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import MIN_WORKFORCE_ITEMS, one_row
 from biaskit.stats.correlation import rank_correlation, slope_test
 from biaskit.stats.resampling import generator
 from biaskit.stats.welch import Statistic
@@ -22,7 +23,7 @@ from biaskit.tables.quantities import RELATIONS, relation
 MEASUREMENT = "compare"
 
 
-def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Contrast]:
     """Test one model's gaps against each other and the workforce gap: rows slope and spearman.
 
     A relation with probe_gap has rows for each bias type and prompt format. With fewer than ten occupations
@@ -36,7 +37,7 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
             yield from _relation(y, x, margins, seed)
 
 
-def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -> Iterator[Contrast]:
     contrast = "workforce" if x.gap == "workforce_gap" else "gaps"
     asked = y.bias_type or x.bias_type, y.prompt_format or x.prompt_format
     scope = _scope(contrast, y.model, y.model, relation(y.gap, x.gap), *asked)
@@ -76,7 +77,7 @@ def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, prompt_
 
 def gap_tests(
     pair: SidePair, measured: Mapping[str, Sequence[Measure]], margins: Mapping[str, float], seed: int
-) -> Iterator[Row]:
+) -> Iterator[Contrast]:
     """Test each gap between two sides over common occupations: rows welch and paired, later − earlier.
 
     All must have been asked the same in one prompt format, for the spread with one vector model. The

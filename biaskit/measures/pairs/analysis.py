@@ -27,11 +27,11 @@ from biaskit.runs.score_rows import as_json, describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
-from biaskit.stats.contrasts import Row, Scope, adjust, one_row
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import share_interval
 from biaskit.stats.verdict import Rule
-from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import distinct, where
+from biaskit.tables.query import Row, distinct, where
 from biaskit.tables.schema import SCHEMAS, Column
 from biaskit.tables.sets import TableSet
 
@@ -89,7 +89,7 @@ class _Asked:
     def __init__(self, design: PairsDesign, models: Mapping[str, ModelEntry]) -> None:
         self.design, self.models = design, models
         self.n_unused = 0  # rows that were not needed
-        self._rows: dict[str, StoredRow] = {}
+        self._rows: dict[str, Row] = {}
         self._keys: dict[str, list[str]] = {}  # model → the key of each pair; two labels may share a model
         self._pair_of: dict[str, SentencePair] = {}
         self._requests: dict[str, ScoreRequest] = {}
@@ -135,10 +135,10 @@ class _Asked:
         return sums.hexdigest()
 
 
-def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[list[Row], list[Row]]:
+def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[list[Row], list[Contrast]]:
     """Make the rows of pair_groups, and the tests of their gaps."""
     groups: list[Row] = []
-    tests: list[Row] = []
+    tests: list[Contrast] = []
     for model in distinct(scores, "model"):
         for language, stereotype, rows in _groups(where(scores, model=model)):
             known = [row for row in rows if row.get("female_share") is not None]
@@ -173,7 +173,7 @@ def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> Ro
     """Compare the sentences of one pair, as a row holds them; without an answer a row with the reason."""
     from scipy.special import expit, softmax
 
-    row: Row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}
+    row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}
     if said is None:
         return {**row, "reason": "no answer stored"}
     log_prob = {e["group"]: -math.inf if e["log_prob"] is None else float(e["log_prob"]) for e in said}
@@ -194,7 +194,7 @@ def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> Ro
     return row
 
 
-def _groups(scores: Sequence[StoredRow]) -> Iterator[tuple[str, str, list[StoredRow]]]:
+def _groups(scores: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
     """Yield all pairs, then each language, each stereotype and each of both; one alone is not said twice."""
     languages, stereotypes = ([ALL, *distinct(scores, name)] for name in ("language", "stereotype"))
     languages, stereotypes = (names if len(names) > 2 else [ALL] for names in (languages, stereotypes))
@@ -204,11 +204,11 @@ def _groups(scores: Sequence[StoredRow]) -> Iterator[tuple[str, str, list[Stored
             yield language, stereotype, rows
 
 
-def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n: int) -> Row:
+def _averages(known: Sequence[Row], shares: FloatArray, gap: Gap | None, n: int) -> Row:
     """Average pairs, each with equal weight; `known`: those of `n` that have an answer, with their shares."""
     missing = f"no answer to {n - len(known)} of {n} pairs" if len(known) < n else None
     turned = [(r["log_ratio"] or 0.0) * (r.get("log_ratio_per_token") or 0.0) < 0 for r in known]
-    row: Row = {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": sum(turned), "reason": missing}
+    row = {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": sum(turned), "reason": missing}
     if not known:
         return row
     spread, row["female_share"] = spread_of_pairs(shares, known), float(shares.mean())
@@ -232,7 +232,7 @@ def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n
     return {**row, "reason": joined([missing, spread.reason, gap.test.reason])}
 
 
-def _notes(scores: Sequence[StoredRow], groups: Sequence[StoredRow]) -> Iterator[str]:
+def _notes(scores: Sequence[Row], groups: Sequence[Row]) -> Iterator[str]:
     """Yield the warnings that belong beside the tables of pairs."""
     notes = words("pairs")["notes"]
     for row in where(groups, language=ALL, stereotype=ALL):

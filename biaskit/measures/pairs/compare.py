@@ -13,13 +13,13 @@ from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
 from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs
-from biaskit.stats.contrasts import Row, Scope, adjust, one_row
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import crossed_test
-from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import distinct
+from biaskit.tables.query import Row, distinct
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
-Scores = Mapping[tuple[Any, ...], StoredRow]
+Scores = Mapping[tuple[Any, ...], Row]
 """One model's rows of pair_scores.csv that have a share, by language, prefix and both sentences."""
 
 
@@ -40,23 +40,23 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_models_on_pairs(
-    rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]], margins: Mapping[str, float]
-) -> list[Row]:
+    rows: Sequence[Row], pairs: Sequence[Mapping[str, Any]], margins: Mapping[str, float]
+) -> list[Contrast]:
     """Test every pair of models of one run, later named − earlier; `rows`: of pair_scores.csv."""
     scores = _scores_of(rows, pairs)
-    made: list[Row] = []
+    made: list[Contrast] = []
     for pair in model_pairs(list(scores)):
         made += _pair_rows(pair, scores, margins)
     return adjust(made)
 
 
-def _scores_of(rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]]) -> dict[str, Scores]:
+def _scores_of(rows: Sequence[Row], pairs: Sequence[Mapping[str, Any]]) -> dict[str, Scores]:
     """Read the models of one run; `pairs`: as its manifest holds them."""
     asked: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for pair in pairs:
         sentences = pair["language"], pair["prefix"], pair["female"], pair["male"]
         asked[pair["language"], pair["item"]] = sentences
-    scores: dict[str, dict[tuple[Any, ...], StoredRow]] = {}
+    scores: dict[str, dict[tuple[Any, ...], Row]] = {}
     for row in rows:
         of_model = scores.setdefault(str(row["model"]), {})
         if row["female_share"] is not None:
@@ -64,7 +64,7 @@ def _scores_of(rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]]) ->
     return dict(scores)
 
 
-def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[str, float]) -> list[Row]:
+def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[str, float]) -> list[Contrast]:
     """Test the later side minus the earlier in the share of the feminine sentence, and in its gap.
 
     On the pairs with the same sentences that all models have answered; a side is the mean over its models.

@@ -11,7 +11,8 @@ from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of
 from biaskit.report.findings.sentence import DETAIL, Foreign, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, distinct, first, grouped, named, of_contrast, where
+from biaskit.stats.contrast import Contrast
+from biaskit.tables.query import Row, distinct, first, grouped, named, where
 
 MOST_LANGUAGES = 4  # that have a sentence of their own
 _TEMPLATES = templates_of("pairs")
@@ -21,7 +22,7 @@ _SAYS = words("pairs")["shares"]
 def findings(content: Content) -> Iterator[Sentence]:
     """Say of each model the gap between what stereotypes expect, the rate, and the clear languages."""
     for part in parts_of(content.parts, "pairs"):
-        tests = part.tables.get("tests", ())
+        tests = part.tests
         for (model,), rows in grouped(part.tables["pair_groups"], "model").items():
             yield from _of_model(model, rows, where(tests, model_a=model, model_b=model))
 
@@ -32,24 +33,24 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
         yield words("pairs")["limits"]["lengths"]
 
 
-def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Row]) -> Iterator[Sentence]:
+def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Contrast]) -> Iterator[Sentence]:
     """`rows`: of pair_groups.csv."""
     [whole] = where(rows, language="all", stereotype="all")
-    gap = first(of_contrast(tests, "pairs"))
+    gap = first(tests, contrast="pairs")
     using = _measured(rows, whole, [gap])
     if gap is not None:
         yield claim(_TEMPLATES["pairs"], gap, "pairs", using, model=model, about="pairs")
     yield from _shares(model, whole, using, alone=gap is None)
-    languages = of_contrast(tests, "languages")
+    languages = where(tests, contrast="languages")
     clear = [row for row in languages if outcome_of(row) in DIRECTED]
     for row in clear[:MOST_LANGUAGES]:
-        own = first(rows, language=row["group_a"], stereotype="all")
+        own = first(rows, language=row.group_a, stereotype="all")
         yield claim(
             *(_TEMPLATES["in_language"], row, "pairs", _measured(rows, own or whole, [row])),
             model=model,
             about="pairs",
             least=DETAIL,
-            pieces={"language": Foreign(row["group_a"], "“", "”")},
+            pieces={"language": Foreign(row.group_a, "“", "”")},
         )
     if len(languages) > 1 and gap is not None and outcome_of(gap) in DIRECTED:
         n = count(len(languages), "language")

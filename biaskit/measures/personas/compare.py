@@ -15,10 +15,11 @@ from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, mod
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
 from biaskit.records import GENDERS, WOMEN_AND_MEN
-from biaskit.stats.contrasts import Row, Scope, adjust
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import (
+    Row,
     Tables,
     by_labels,
     defined,
@@ -85,7 +86,7 @@ def compare(comparison: Comparison) -> None:
 
 def between_persona_models(
     tables: Tables, *, formats: Mapping[str, str], margins: Mapping[str, float], seed: int, run: str = ""
-) -> tuple[list[Row], list[Row], list[str]]:
+) -> tuple[list[Contrast], list[Row], list[str]]:
     """Test every pair of models of one run over common occupations, later named − earlier.
 
     Made from srb (women and men apart, GAS(P) Table 14) and representation (share of women, template
@@ -137,7 +138,7 @@ def texts_of(
     return texts_of_model
 
 
-def _values(rows: Iterable[StoredRow], column: str) -> Values:
+def _values(rows: Iterable[Row], column: str) -> Values:
     return {str(row["occupation"]): None if row[column] is None else float(row[column]) for row in rows}
 
 
@@ -155,7 +156,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     if differing := _differing_prompts(members, with_gender=False):
         text = f"{had} ({', '.join(differing)}), so there is no test between their texts."
         return [], [PairNote("prompts", text)]
-    rows: list[Row] = []
+    rows: list[Contrast] = []
     notes: list[PairNote] = []
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
     seed = members[0].seed
@@ -175,7 +176,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         scope = replace(scope, quantity="represented_share", gender="female")
         note = joined([member.note and f"{member.model}: {member.note}" for member in members])
         for row in unit_rows(pair, shares, scope, margins, seed, ends=ends):
-            rows.append({**row, "reason": joined([str(row["reason"] or "") or None, note])})
+            rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
 
 

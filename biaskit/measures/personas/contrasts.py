@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,8 @@ from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
-from biaskit.stats.contrasts import Scope, adjust, within_units
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import adjust, within_units
 from biaskit.stats.crossed import p_of_difference
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
@@ -25,7 +27,7 @@ REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
 `declined_share` is `refused_share`."""
 
-Test = Callable[..., Sequence[Row]]
+Test = Callable[..., Sequence[Contrast]]
 """`within_units` with the study's margins and seed."""
 
 
@@ -39,10 +41,10 @@ def test_rows(
     refusals: Sequence[Row],
     transfer: Sequence[Row],
     strict: bool,
-) -> Sequence[Row]:
+) -> Sequence[Contrast]:
     """Make the rows of tests.csv that concern one model each."""
     test: Test = partial(within_units, margins=margins, seed=seed)
-    rows: list[Row] = []
+    rows: list[Contrast] = []
     for model in models if srb else ():
         rows += _gender_tests(test, model, srb, "srb")
         rows += _gender_tests(test, model, srb, "srb_content")
@@ -72,7 +74,7 @@ def _is_of_hold_out(row: Row) -> bool:
     return any(is_reason(part, HOLD_OUT) for part in parts_of_reason(row["reason"]))
 
 
-def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Row]:
+def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Contrast]:
     """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
     for quantity, (trained_on, tested_on) in AREAS.items():
         rows = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
@@ -88,18 +90,18 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Row
             kinds=("paired",),
             note=_left_out(len(of_occupations) - areas.size, len(of_occupations), "left out"),
         )
-        row = {**paired, **_on_logit_scale(paired, areas)}
+        row = _on_logit_scale(paired, areas)
         if mean is not None and mean["p_value"] is None:  # longer texts are told apart by their length alone
-            row |= dict.fromkeys(("p_value", "statistic", "dof"))
-            row["reason"] = joined([row["reason"], mean["reason"]])
+            why = joined([row.reason, mean["reason"]])
+            row = replace(row, p_value=None, statistic=None, dof=None, reason=why)
         yield row
 
 
-def _on_logit_scale(row: Row, areas: FloatArray) -> dict[str, float | None]:
+def _on_logit_scale(row: Contrast, areas: FloatArray) -> Contrast:
     """Compute interval and test of a mean area: near 1 a symmetric t interval is wrong.
 
-    The interval is that of text_transfer.csv, the test the one that it inverts. Returns the columns that
-    change; a number that `row` does not have stays undefined.
+    The interval is that of text_transfer.csv, the test the one that it inverts. A number that `row` does not
+    have stays undefined.
     """
     changed: dict[str, float | None] = {}
     for name, level in (("ci", 0.95), ("ci90", 0.90)):
@@ -107,17 +109,17 @@ def _on_logit_scale(row: Row, areas: FloatArray) -> dict[str, float | None]:
         if row[f"{name}_low"] is not None and ends is not None:
             changed[f"{name}_low"], changed[f"{name}_high"] = ends[0] - CHANCE, ends[1] - CHANCE
     area = float(areas.mean())
-    if row["p_value"] is not None and 0 < area < 1:
+    if row.p_value is not None and 0 < area < 1:
         variance = float(areas.var(ddof=1)) / areas.size / (area * (1 - area)) ** 2
         logit = math.log(area / (1 - area))
         changed["statistic"], changed["p_value"] = p_of_difference(logit, variance, areas.size - 1.0)
-    return changed
+    return replace(row, **changed)  # type: ignore[arg-type]
 
 
 # --- scores, refusals, shares --------------------------------------------------------------------------
 
 
-def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Sequence[Row]:
+def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Sequence[Contrast]:
     """Test women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     scores = grouped(where(srb, model=model), "gender")
     women, men = (_by_occupation(scores.get((gender,), ()), score) for gender in WOMEN_AND_MEN)
@@ -131,7 +133,7 @@ def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Seq
     )
 
 
-def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -> Iterator[Row]:
+def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -> Iterator[Contrast]:
     """Test a share of texts about one gender minus another's, over occupations; no rows where all are 0."""
     if not any(row[REFUSED[quantity]] for row in rows):
         return
@@ -158,7 +160,7 @@ def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> Fl
     return np.array([values[occupation] for occupation in occupations], dtype=np.float64)
 
 
-def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]:
+def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Contrast]:
     """Test the share of women in the texts minus that in the workforce, over occupations.
 
     Texts without a gender may be anybody's: the mean lies between bounds. A mean difference of 0 with every
@@ -178,5 +180,5 @@ def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]
         )
         spread = spread_of_true(share - workforce, contrast.noise)
         for row in rows:
-            equivalent = row["equivalent"] and spread <= 2 * row["margin"]
-            yield {**row, "equivalent": equivalent, "reason": joined([row["reason"], contrast.labels])}
+            equivalent = row.equivalent and spread <= 2 * row.margin
+            yield replace(row, equivalent=equivalent, reason=joined([row.reason, contrast.labels]))

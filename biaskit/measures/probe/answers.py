@@ -24,10 +24,12 @@ from biaskit.stats.arms import (
     frame_places,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, within_jobs
+from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrasts import within_jobs
 from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, NAMED, OUTCOME_SHARE, TESTED_OUTCOMES
+from biaskit.tables.query import Row
 
 _WITHHELD = ("refusal", "filter")
 """What a server calls an answer that it or its model declined to give."""
@@ -76,7 +78,7 @@ def _count(counts: Counter[_Kind], kind: _Kind) -> int:
     return sum(n for (name, of_group), n in counts.items() if name == outcome and group in ("", of_group))
 
 
-def outcome_rows(answers: AnswersOfRun, cells: Sequence[PromptCell]) -> tuple[list[Row], list[Row]]:
+def outcome_rows(answers: AnswersOfRun, cells: Sequence[PromptCell]) -> tuple[list[Row], list[Contrast]]:
     """Make the rows of probe_outcomes.csv, and those of tests.csv between groups of jobs and between models.
 
     `cells`: every cell in study order, which is the order of the rows.
@@ -145,7 +147,7 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
         if spread.variance is not None and spread.dof is not None and ends is not None:
             crossed = share_interval(float(shares[k].mean()), spread.variance, spread.dof)
             low, high = min(float(crossed[0]), ends[0]), max(float(crossed[1]), ends[1])
-        row: Row = {**block.arm._asdict(), "job_group": job_group}
+        row = {**block.arm._asdict(), "job_group": job_group}
         row["outcome"] = f"{outcome}:{group}" if group else outcome
         row["share"] = float(shares[k].mean()) if shares[k].size else None
         row |= {"ci_low": low, "ci_high": high, "n_prompts": int(shares[k].size), "n": round(counts[k])}
@@ -161,7 +163,7 @@ def _tests(
     group_of: Mapping[str, str],
     tested: Mapping[int, str],
     margins: Mapping[str, float],
-) -> Iterator[Row]:
+) -> Iterator[Contrast]:
     """Contrast groups of jobs in each arm, then models in pairs; `tested`: place → outcome."""
     for arm, block in blocks.items():
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)

@@ -18,8 +18,9 @@ from biaskit.compare.pairs import (
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
-from biaskit.stats.contrasts import Row, adjust
-from biaskit.tables.query import Row as StoredRow
+from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrasts import adjust
+from biaskit.tables.query import Row
 
 
 def compare(comparison: Comparison) -> None:
@@ -49,14 +50,14 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_models(
-    cells: Sequence[StoredRow],  # of probe_prompts.csv
+    cells: Sequence[Row],  # of probe_prompts.csv
     *,
     groups: Sequence[str],
     models: Sequence[str],
     margins: Mapping[str, float],
     run: str = "",
     asked: PromptTexts | None = None,
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Contrast], list[str]]:
     """Test every pair of models of one run, later named − earlier: rows paired and crossed, and notes.
 
     Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
@@ -99,9 +100,9 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
     return PairNote("gender groups", text)
 
 
-def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
+def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Contrast]) -> PairNote | None:
     """Return a note if two sides have the same cells in different prompt formats, or no cell in common."""
-    compared = {(row["bias_type"], row["debiasing_a"], row["context"]) for row in rows}
+    compared = {(row.bias_type, row.debiasing_a, row.context) for row in rows}
     later, earlier = (_forms_of(side, answers) for side in pair)
     for cell in later.keys() & earlier.keys() - compared:
         if len(later[cell] | earlier[cell]) > 1:

@@ -16,7 +16,8 @@ from biaskit.errors import TableError
 from biaskit.measures.probe.contrasts import scope_of
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, Scope, gaps_between_groups, within_jobs
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrasts import gaps_between_groups, within_jobs
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 
@@ -91,7 +92,7 @@ def pair_rows(
     *,
     quantity: str = "share",
     contrast: str = MODELS,
-) -> tuple[list[Row], list[str]]:
+) -> tuple[list[Contrast], list[str]]:
     """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
 
     Of shares also the gap between two groups of jobs: rows welch and crossed.
@@ -103,7 +104,7 @@ def pair_rows(
     """
     later, earlier = pair
     members = members_of(pair, answers)
-    rows: list[Row] = []
+    rows: list[Contrast] = []
     left_out: list[str] = []
     arms: dict[Arm, None] = {}
     for member in members:
@@ -126,7 +127,7 @@ def _rows_of_arm(
     n_later: int,  # of the members
     scope: Scope,
     margins: Mapping[str, float],
-) -> Iterator[Row]:
+) -> Iterator[Contrast]:
     common, note = _common(arm, members)
     templates, incomplete = complete_in_all(common)
     # A difference between estimators is part of the difference between models.

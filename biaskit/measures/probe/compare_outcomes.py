@@ -15,7 +15,7 @@ from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.models.entry import ModelEntry
 from biaskit.stats.arms import Arm
-from biaskit.stats.contrasts import Row
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
 from biaskit.tables.query import distinct, grouped
 
@@ -64,7 +64,7 @@ def _length(entry: ModelEntry | None) -> str:
 
 def pair_rows_of_outcomes(
     pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
-) -> list[Row]:
+) -> list[Contrast]:
     """Test each outcome's share, later − earlier, paired and crossed; no row unless all models answered."""
     if not all(model in answers for side in pair for model in side.models):
         return []

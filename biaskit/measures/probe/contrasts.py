@@ -21,9 +21,8 @@ from biaskit.stats.arms import (
     part_of_two,
     rows_of_groups,
 )
+from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import (
-    Row,
-    Scope,
     against_workforce,
     between_groups,
     estimate_only,
@@ -50,10 +49,10 @@ class StudyCells:
     interval: Interval  # of probe_jobs and probe_groups
 
 
-def contrast_rows(study: StudyCells) -> list[Row]:
+def contrast_rows(study: StudyCells) -> list[Contrast]:
     """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
     makers = (_groups, _asymmetry, _debiasing_prompts, _levels, _contexts, _effects, _bias_types, _workforce)
-    rows: list[Row] = []
+    rows: list[Contrast] = []
     for maker in makers:
         rows += maker(study)
     return rows
@@ -88,7 +87,7 @@ def between_job_groups(
     names: Mapping[int, str],  # place among the block's shares → gender, or what else they are of
     scope: Scope,
     margins: Mapping[str, float],
-) -> Iterator[Row]:
+) -> Iterator[Contrast]:
     """Contrast every two groups of jobs in an arm."""
     templates, note = complete_in_all([block])
     shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
@@ -110,13 +109,13 @@ def _each_group_and_gender(
 # --- between groups of jobs ------------------------------------------------------------------------
 
 
-def _groups(study: StudyCells) -> Iterator[Row]:
+def _groups(study: StudyCells) -> Iterator[Contrast]:
     names = dict(enumerate(study.groups))
     for arm, block in study.blocks.items():
         yield from between_job_groups(block, study.group_of, names, scope_of(arm, "groups"), study.margins)
 
 
-def _asymmetry(study: StudyCells) -> Iterator[Row]:
+def _asymmetry(study: StudyCells) -> Iterator[Contrast]:
     genders = study.groups
     if "male" not in genders or "female" not in genders:
         return
@@ -137,7 +136,7 @@ def _asymmetry(study: StudyCells) -> Iterator[Row]:
 # --- the same jobs in two arms ---------------------------------------------------------------------
 
 
-def _debiasing_prompts(study: StudyCells) -> Iterator[Row]:
+def _debiasing_prompts(study: StudyCells) -> Iterator[Contrast]:
     for arm, block in study.blocks.items():
         none = study.blocks.get(arm._replace(debiasing_id=NO_DEBIASING))
         if none is not None and none is not block:
@@ -145,7 +144,7 @@ def _debiasing_prompts(study: StudyCells) -> Iterator[Row]:
             yield from _two_arms(study, [block], [none], scope)
 
 
-def _levels(study: StudyCells) -> Iterator[Row]:
+def _levels(study: StudyCells) -> Iterator[Contrast]:
     for arm, run in arms_of_levels(study):
         none = study.blocks.get(arm)
         if none is None:
@@ -155,7 +154,7 @@ def _levels(study: StudyCells) -> Iterator[Row]:
             yield from _two_arms(study, members, [none], scope)
 
 
-def _contexts(study: StudyCells) -> Iterator[Row]:
+def _contexts(study: StudyCells) -> Iterator[Contrast]:
     for arm, block in study.blocks.items():
         plain = study.blocks.get(arm._replace(context="plain"))
         if arm.context == "dialogue" and plain is not None:
@@ -163,7 +162,7 @@ def _contexts(study: StudyCells) -> Iterator[Row]:
             yield from _two_arms(study, [block], [plain], scope)
 
 
-def _effects(study: StudyCells) -> Iterator[Row]:
+def _effects(study: StudyCells) -> Iterator[Contrast]:
     """Contrast the debiasing prompt's effect in the dialogue with its effect in the plain context."""
     for arm in study.blocks:
         if arm.context != "dialogue" or arm.debiasing_id == NO_DEBIASING:
@@ -187,7 +186,9 @@ def _effects(study: StudyCells) -> Iterator[Row]:
             yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
 
 
-def _two_arms(study: StudyCells, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
+def _two_arms(
+    study: StudyCells, a: list[CrossedCells], b: list[CrossedCells], scope: Scope
+) -> Iterator[Contrast]:
     """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
     mean_a = mean_of([block.shares_at(templates) for block in a])
@@ -201,7 +202,7 @@ def _two_arms(study: StudyCells, a: list[CrossedCells], b: list[CrossedCells], s
         )
 
 
-def _bias_types(study: StudyCells) -> Iterator[Row]:
+def _bias_types(study: StudyCells) -> Iterator[Contrast]:
     """Contrast the bias types, each over its own complete templates: they have none in common."""
     for arm, implicit in study.blocks.items():
         explicit = study.blocks.get(arm._replace(bias_type="explicit"))
@@ -219,7 +220,7 @@ def _bias_types(study: StudyCells) -> Iterator[Row]:
 # --- against labour statistics ---------------------------------------------------------------------
 
 
-def _workforce(study: StudyCells) -> Iterator[Row]:
+def _workforce(study: StudyCells) -> Iterator[Contrast]:
     first, _ = study.contrast
     k, other = map(study.groups.index, study.contrast)
     for arm, block in study.blocks.items():

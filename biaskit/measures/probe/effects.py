@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from biaskit.stats.arms import (
     rows_of_groups,
 )
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.crossed import (
     difference_interval,
     se_over_templates,
@@ -36,6 +37,7 @@ from biaskit.stats.crossed import (
 from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
 from biaskit.stats.verdict import Rule
+from biaskit.tables.query import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def tables(
     seed: int,
     frames: Mapping[str, Mapping[int, str]] | None = None,  # bias type → template → frame: averaged first
     strict: bool = False,  # the rule of verdicts
-) -> dict[str, list[Row]]:
+) -> dict[str, list[Any]]:
     """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent."""
     group_of: dict[str, str] = {}
     workforce_of: dict[str, float | None] = {}
@@ -76,7 +78,7 @@ def tables(
     study = StudyCells(
         blocks, group_of, workforce_of, groups, contrast, levels, margins, seed, min_coverage, interval
     )
-    rows_by_table: dict[str, list[Row]] = {"probe_prompts": list(_cell_rows(cells, groups, min_coverage))}
+    rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, groups, min_coverage))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
     for arm, by_template in _blocks(cells, len(groups)).items():
@@ -86,7 +88,7 @@ def tables(
         rows_of = rows_of_groups(block.jobs, group_of)
         rows_by_table["probe_jobs"] += _job_rows(block, inside, study)
         for job_group, rows in rows_of.items():
-            scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
+            scope = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
             rows_by_table["probe_groups"] += _group_rows(scope, block, inside, rows, study)
             rows_by_table["probe_variance"] += _variance_rows(scope, inside, rows, groups)
         rows_by_table["probe_templates"] += _template_rows(by_template, rows_of, groups)
@@ -153,7 +155,7 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], min_coverage:
     shares = [f"{group}_share" for group in groups]
     nothing, unknown = (None,) * len(groups), (None, None)
     for x in cells:
-        row: Row = arm_of(x.cell)._asdict()
+        row = arm_of(x.cell)._asdict()
         row |= {"template_id": x.cell.template_id, "job": x.cell.job, "job_group": x.cell.job_group}
         row["estimator"] = x.estimator
         row |= zip(masses, x.masses or nothing, strict=True)
@@ -177,7 +179,7 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
     for job, job_group in study.group_of.items():
         if job not in place:
             continue
-        row: Row = {**block.arm._asdict(), "estimator": block.estimator, "job": job, "job_group": job_group}
+        row = {**block.arm._asdict(), "estimator": block.estimator, "job": job, "job_group": job_group}
         row["workforce_share"] = study.workforce_of[job]
         for name, numbers in columns.items():
             row[name] = _or_none(numbers[place[job]])
@@ -275,7 +277,7 @@ def _group_rows(
         if inside.samples is not None:
             drawn, matched, weights = inside.samples
             se, few = se_of_mean(drawn[k, rows], matched[rows], weights[rows])
-        row: Row = {**scope, "gender": gender, "share": _mean(values), "pooled_share": pooled}
+        row = {**scope, "gender": gender, "share": _mean(values), "pooled_share": pooled}
         row["se_templates"] = None if np.isnan(values).any() else se_over_templates(values)
         row |= {"ci_low": low, "ci_high": high, "share_low": None, "share_high": None}
         if cells.ends is not None and (cells.tested == "ends" or empty):
@@ -324,7 +326,7 @@ def _template_rows(
         reason = f"no share in {missing} of {len(block.jobs)} jobs" if missing else None
         for job_group, rows in rows_of.items():
             for k, gender in enumerate(groups):
-                row: Row = {**block.arm._asdict(), "template_id": template, "job_group": job_group}
+                row = {**block.arm._asdict(), "template_id": template, "job_group": job_group}
                 row |= {"gender": gender, "share": None, "coverage": None}
                 if complete[j]:
                     row["share"] = float(block.shares[k, rows, j].mean())
@@ -340,7 +342,7 @@ def _template_rows(
 def _level_rows(study: StudyCells) -> Iterator[Row]:
     """Average a level's share: the plain mean over those of its debiasing prompts that were run."""
     for arm, run in arms_of_levels(study):
-        scope: Row = arm._asdict()
+        scope = arm._asdict()
         del scope["debiasing_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)

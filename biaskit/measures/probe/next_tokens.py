@@ -13,7 +13,7 @@ from biaskit.measures.probe.shares.cells import own_masses
 from biaskit.records import PromptCell
 from biaskit.report.next_tokens import EVERY_GROUP
 from biaskit.stats.arms import Arm
-from biaskit.stats.contrasts import Row
+from biaskit.tables.query import Row
 
 SHOWN = 20
 """Tokens of a group in the table; those that begin a target word come on top."""
@@ -126,7 +126,7 @@ class _Group:
                 continue
             # In the other cells it is no more probable than the last that is listed there.
             high = total.probability + self.unlisted - total.unlisted
-            row: Row = {"rank": rank, "token": as_shown(text), "probability": total.probability * UNIT / n}
+            row = {"rank": rank, "token": as_shown(text), "probability": total.probability * UNIT / n}
             row |= {"probability_high": high * UNIT / n, "beyond": None, "n_prompts": total.n}
             row |= {"n_prompts_kept": n, "listed_group": " ".join(sorted(total.begins)), "reason": UNSEEN}
             if total.beyond is not None:
@@ -156,9 +156,9 @@ class SaidNext:
         for arm in dict.fromkeys(map(arm_of, cells)):
             estimator, groups = self._blocks.get(arm, ("", {}))
             for name in names:
-                scope: Row = {**arm._asdict(), "estimator": estimator, "job_group": name}
+                scope = {**arm._asdict(), "estimator": estimator, "job_group": name}
                 if name in groups:
-                    rows += [scope | row for row in groups[name].rows()]
+                    rows += [{**scope, **row} for row in groups[name].rows()]
         return rows
 
 

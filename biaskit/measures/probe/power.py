@@ -17,6 +17,7 @@ from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.stats.arms import group_pairs
+from biaskit.stats.contrast import LEVEL
 from biaskit.stats.contrasts import MOST_EMPTY
 from biaskit.stats.power import (
     FEWEST_UNITS,
@@ -27,7 +28,7 @@ from biaskit.stats.power import (
     Side,
     smallest_difference,
 )
-from biaskit.stats.verdict import LEVEL, first_level
+from biaskit.stats.verdict import first_level
 
 NOT_WORTH_NAMING = 0.05
 _SAYS: Mapping[str, Any] = words("probe")["power"]

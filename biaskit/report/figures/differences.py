@@ -10,8 +10,8 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
 from biaskit.report.figures.style import INK, Mark, cut
 from biaskit.report.figures.view import View
-from biaskit.stats.verdict import Verdict, interval_side, verdict_of
-from biaskit.tables.query import Row, first, in_main_context
+from biaskit.stats.contrast import Contrast, Verdict
+from biaskit.tables.query import first, in_main_context
 
 MOST_PAIRS = 15
 """Pairs of models in one forest; where there are more, a kind may draw a row for each model instead."""
@@ -38,10 +38,12 @@ _SHAPE_OF: Mapping[Verdict, Shape] = {
 }
 
 
-def shape_of(row: Row | None) -> Shape:
+def shape_of(row: Contrast | None) -> Shape:
     """Choose a shape by the verdict; "both": equivalent, with an interval that excludes 0."""
-    shape = _SHAPE_OF[verdict_of(row)]
-    return "both" if row is not None and shape == "equivalent" and interval_side(row) else shape
+    if row is None:
+        return "unmeasured"
+    shape = _SHAPE_OF[row.conclusion]
+    return "both" if shape == "equivalent" and row.direction else shape
 
 
 def models(view: View) -> Iterator[Figure]:
@@ -57,32 +59,32 @@ def are_many(view: View) -> bool:
     return len(_pairs(between_models(view))) > MOST_PAIRS
 
 
-def between_models(view: View) -> list[Row]:
+def between_models(view: View) -> list[Contrast]:
     """Pick the differences of shares between a view's models, and between groups of models."""
     parts = view.content.parts
     labels = {model.label for part in parts for model in part.models}
     alone = sum(part.measurement == view.part.measurement for part in parts) == 1
     rows = []
-    for row in forest.crossed(view, view.content.between.get("tests", ()), "models"):
-        sides = {str(row["model_a"]), str(row["model_b"])}
-        plain = row["debiasing_a"] == row["debiasing_b"] and row["debiasing_a"] in ("0", "", None)
+    for row in forest.crossed(view, view.content.tests, "models"):
+        sides = {*row.models}
+        plain = row.debiasing_a == row.debiasing_b and row.debiasing_a in ("0", "", None)
         # Rows of this part's models, or of groups of them, which no model is called.
         here = sides <= set(view.models) or (alone and not sides & labels)
-        if here and plain and row["gender"] in view.part.contrast:
+        if here and plain and row.gender in view.part.contrast:
             rows.append(row)
     return in_main_context(rows)
 
 
-def _pairs(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((str(row["model_a"]), str(row["model_b"])) for row in rows))
+def _pairs(rows: Sequence[Contrast]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys(row.models for row in rows))
 
 
-def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
-    margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
+def _forest(view: View, rows: Sequence[Contrast], pairs: Sequence[tuple[str, str]]) -> Plot:
+    margins = sorted({row.margin for row in rows if row.margin is not None})
     within = f"within ±{100 * margins[0]:g} points" if len(margins) == 1 else "within the margin"
     margin = margins[0] if margins else None
 
-    def dots(rows_of_panel: Sequence[Row]) -> list[Dots]:
+    def dots(rows_of_panel: Sequence[Contrast]) -> list[Dots]:
         drawn = []
         for a, b in pairs:
             row = first(rows_of_panel, model_a=a, model_b=b)
@@ -94,7 +96,7 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
     n = forest.n_jobs_of(rows)
     over = f"without a debiasing prompt; n = {n} common jobs per group; bars: 95\u00a0% intervals over jobs "
     over += "and templates"
-    if all(row["unit"] == "pair" for row in rows):
+    if all(row.unit == "pair" for row in rows):
         over = f"n = {n} common pairs of sentences; bars: 95\u00a0% intervals over stereotypes and languages"
     caption = (
         f"Share for the first model minus share for the second, in percentage points, {over}; "

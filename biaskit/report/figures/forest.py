@@ -7,25 +7,25 @@ from collections.abc import Callable, Sequence
 from biaskit.report.figures.plot import Axis, Band, Dots, Panel, point
 from biaskit.report.figures.style import cut, people
 from biaskit.report.figures.view import View
-from biaskit.tables.query import Row, contrast_of, defined, distinct, where
+from biaskit.stats.contrast import Contrast
+from biaskit.tables.query import defined, distinct, where
 
 SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 """Short names of the shipped groups of jobs or fields."""
 
 
-def crossed(view: View, rows: Sequence[Row], *contrasts: str) -> list[Row]:
+def crossed(view: View, rows: Sequence[Contrast], *contrasts: str) -> list[Contrast]:
     """Pick the view's rows of shares for some contrasts, with the interval over all that they rest on."""
-    own = view.part.measurement
-    shares = where(rows, kind="crossed", quantity="share")
-    return [row for row in shares if row["measurement"] == own and contrast_of(row) in contrasts]
+    shares = where(rows, kind="crossed", quantity="share", measurement=view.part.measurement)
+    return [row for row in shares if row.contrast in contrasts]
 
 
 def bands(
     view: View,
-    rows: Sequence[Row],
+    rows: Sequence[Contrast],
     labels: Sequence[str],
     axis: Axis,
-    dots: Callable[[Sequence[Row]], Sequence[Dots]],
+    dots: Callable[[Sequence[Contrast]], Sequence[Dots]],
 ) -> list[Band]:
     """Make a band for each gender of the contrast: panels of the series that `dots` makes of their rows."""
     job_groups = [g for g in view.job_groups() if where(rows, group_a=g)] or [""]
@@ -43,12 +43,12 @@ def bands(
     return bands_of_genders
 
 
-def n_jobs_of(rows: Sequence[Row]) -> str:
+def n_jobs_of(rows: Sequence[Contrast]) -> str:
     """Say how many jobs the rows rest on."""
     return " or ".join(map(str, sorted({row["n_a"] for row in defined(rows, "n_a")}))) or "–"
 
 
-def ends_of(rows: Sequence[Row]) -> list[float]:
+def ends_of(rows: Sequence[Contrast]) -> list[float]:
     """List the numbers that an axis of differences must cover."""
     points = [point(row) for row in rows]
     return [end for p in points for end in (p.x, p.low, p.high)]

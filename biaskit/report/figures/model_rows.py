@@ -12,6 +12,7 @@ from biaskit.report.figures.plot import INKED, PARITY, Band, Dots, Entry, Panel,
 from biaskit.report.figures.style import FILLS, asked, people
 from biaskit.report.figures.view import View, all_marks, figure
 from biaskit.report.findings.groups import jobs_of
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import Row, defined, distinct, where
 
 MOST_MODELS = 8  # rows of the first figure; that of the question has all models
@@ -61,7 +62,7 @@ class Answers:
 
 
 def side_by_side(
-    content: Content, name: str, answers: Answers | None, written: Mapping[str, Row], most: int
+    content: Content, name: str, answers: Answers | None, written: Mapping[str, Contrast], most: int
 ) -> Iterator[Figure]:
     """Draw the first models in the order of the page; none without data.
 
@@ -84,7 +85,7 @@ def side_by_side(
         ends = [end for p in points for end in (p.x, p.low, p.high)]
         axis = effects(ends, 0.2, "points from workforce share")
         panels.append(Panel(models, axis, [Dots(INKED, points)], title="in texts", pitch=PITCH, apart=False))
-    n = sorted({row["n_jobs"] for row in rows} | {row["n_a"] for row in written.values()})
+    n = sorted({row["n_jobs"] for row in rows} | {row.n_a for row in written.values()})
     left_out = f" {most} of {len(every)} models." if len(every) > most else ""
     caption = (
         f"In percent; means over n = {' or '.join(map(str, n))} jobs or occupations; bars: 95\u00a0% "

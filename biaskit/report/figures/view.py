@@ -16,8 +16,9 @@ from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, ask
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
+from biaskit.tables.query import AnyRow, Row, defined, distinct, grouped, in_main_context, where
 
 PER_FIGURE = 5  # models side by side in one figure; more models take more figures
 
@@ -38,7 +39,11 @@ class View:
     def rows(self, table: str, **wanted: object) -> list[Row]:
         """Pick rows of a table for these models (each has one format) and the wanted values."""
         rows = where(self.part.tables.get(table, ()), **wanted)
-        return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
+        return [row for row in rows if row.get("model", "") in (*self.models, "all", "")]
+
+    def tests(self, **wanted: object) -> list[Contrast]:
+        """Pick rows of tests.csv for these models and the wanted values."""
+        return [row for row in where(self.part.tests, **wanted) if row.model_a in self.models]
 
     def plain(self, table: str) -> list[Row]:
         """Pick rows without a debiasing prompt, in the plain context, else in the first one."""
@@ -80,10 +85,10 @@ class View:
 
     def charts(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[AnyRow],
         name: str,
         title: str,
-        draw: Callable[[View, Sequence[Row], Sequence[str]], Plot],
+        draw: Callable[[View, Sequence[AnyRow], Sequence[str]], Plot],
         *,
         size: int = PER_FIGURE,
         column: str = "model",

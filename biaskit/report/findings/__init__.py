@@ -107,7 +107,7 @@ def _ranked(content: Content, every: Sequence[Sentence]) -> list[Sentence]:
     """Sort the sentences that stand alone by what they say, a firm one at the front."""
     ranked = [sentence for sentence in every if sentence.beside is None]
     ranked.sort(key=lambda sentence: (sentence.strength, *_place(sentence)))
-    if len({(row["model_a"], row["model_b"]) for row in compared(content)}) == 1:
+    if len({row.models for row in compared(content)}) == 1:
         ranked.sort(key=lambda sentence: (sentence.strength > 0, sentence.finding.question != "models"))
     firm = next((sentence for sentence in ranked if not sentence.finding.weak), None)
     ranked.sort(key=lambda sentence: sentence is not firm)

@@ -28,9 +28,8 @@ from biaskit.report.findings.sentence import (
     within,
 )
 from biaskit.report.questions import QuestionId
-from biaskit.stats.verdict import Verdict
+from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import WEAK, Coverage, is_under
-from biaskit.tables.query import Row
 
 _ANY: Mapping[Verdict, Sequence[str]] = {
     "not-identified": ("{what} is not identified.",),
@@ -80,7 +79,7 @@ def templates_of(folder: str = "") -> dict[str, Templates]:
 
 def claim(
     templates: Templates,
-    row: Row | None,
+    row: Contrast | None,
     topic: str,
     measured: str,
     *,
@@ -94,7 +93,7 @@ def claim(
 ) -> Sentence:
     """Make the sentence of one row."""
     verdict = verdict or outcome_of(row)
-    estimated = row if row is not None and row["estimate"] is not None else None
+    estimated = row if row is not None and row.estimate is not None else None
     every: dict[str, Piece] = {
         "opening": opening(asked, coverage),
         "model": Foreign(model),

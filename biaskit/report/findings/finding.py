@@ -10,8 +10,8 @@ from typing import Any
 from biaskit.common.wording import short
 from biaskit.report.content import Content
 from biaskit.report.questions import QuestionId
-from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.query import Row, of_contrast, where
+from biaskit.stats.contrast import Contrast, Verdict
+from biaskit.tables.query import Row, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 
 DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
@@ -57,18 +57,14 @@ class Sentences:
         return self.findings[: self.n_leading]
 
 
-def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
-    """Pick the rows of tests.csv of one quantity, kind and contrast (the end of the family)."""
-    return of_contrast(where(rows, quantity=quantity, kind=kind), contrast)
-
-
 # --- verdicts ----------------------------------------------------------------------------------------
 
 
-def outcome_of(row: Row | None) -> Verdict:
+def outcome_of(row: Contrast | None) -> Verdict:
     """The verdict of a row; an estimate without an interval, or without a verdict, is a number shown."""
-    known = row is not None and row["estimate"] is not None
-    verdict = verdict_of(row)
+    if row is None:
+        return "not-measured"
+    known, verdict = row.estimate is not None, row.conclusion
     return "shown" if known and verdict in ("not-measured", "no-verdict") else verdict
 
 
@@ -77,12 +73,9 @@ def is_answered(content: Content, question: QuestionId) -> bool:
     return any(outcome_of(row) in DIRECTED for row in leads_of(content, question))
 
 
-def leads_of(content: Content, question: QuestionId) -> list[Row]:
+def leads_of(content: Content, question: QuestionId) -> list[Contrast]:
     """Pick the rows that answer a question (methods/tests#verdicts)."""
-    leads: list[Row] = []
-    for tables in (*(part.tables for part in content.parts), content.between):
-        leads += where(tables.get("tests", ()), question=question, lead=True)
-    return leads
+    return where(content.every_test, question=question, lead=True)
 
 
 def shared(verdicts: Sequence[Verdict]) -> Verdict:
@@ -91,17 +84,6 @@ def shared(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 # --- what is noted beside a sentence --------------------------------------------------------------------
-
-
-def shown_ends(row: Row) -> tuple[float, float]:
-    """Find the interval that a page shows: at the row's own level (methods/tests#levels).
-
-    That of a difference of shares is cut to [−1, 1]: a t interval over few jobs reaches beyond it.
-    """
-    low, high = row.get("shown_low", row["ci_low"]), row.get("shown_high", row["ci_high"])
-    if str(row["quantity"]).endswith("share"):
-        low, high = max(low, -1.0), min(high, 1.0)
-    return low, high
 
 
 def noted(rows: Sequence[Row | None]) -> list[str]:

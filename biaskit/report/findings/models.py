@@ -23,7 +23,7 @@ from biaskit.report.findings.sentence import (
     who,
     within,
 )
-from biaskit.stats.verdict import Verdict
+from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
 from biaskit.tables.query import Row, distinct, grouped, in_main_context, named, where
 
@@ -46,16 +46,16 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
 def models(content: Content) -> Iterator[Sentence]:
     """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
     labels = {*content.labels}
-    single: list[Row] = []
-    of_groups: list[Row] = []
+    single: list[Contrast] = []
+    of_groups: list[Contrast] = []
     for row in compared(content):
-        rows_of_kind = single if labels.issuperset((row["model_a"], row["model_b"])) else of_groups
+        rows_of_kind = single if labels.issuperset(row.models) else of_groups
         rows_of_kind.append(row)
     for rows in filter(None, (single, *grouped(of_groups, "model_a", "model_b").values())):
         largest = rows
         if len(rows) > 1:
             clear = [row for row in rows if outcome_of(row) in DIRECTED]
-            clear.sort(key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
+            clear.sort(key=lambda row: (row.quantity in IN_NUMBERS, -abs(row.estimate)))
             largest = clear[:N_LARGEST]
         shown = [_of_row(content, row) for row in largest]
         yield from shown[:1]
@@ -64,21 +64,21 @@ def models(content: Content) -> Iterator[Sentence]:
         yield from shown[1:]
 
 
-def compared(content: Content) -> list[Row]:
+def compared(content: Content) -> list[Contrast]:
     """Pick the rows that sentences speak of: leads, and the details of those that are named."""
-    rows = where(content.between.get("tests", ()), question="models")
-    return [row for row in rows if row["lead"] or outcome_of(row) != "shown"]
+    rows = where(content.tests, question="models")
+    return [row for row in rows if row.lead or outcome_of(row) != "shown"]
 
 
-def _topic(rows: Sequence[Row]) -> str:
-    return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
+def _topic(rows: Sequence[Contrast]) -> str:
+    return "gaps" if all(row.quantity == "srb_spread" for row in rows) else "models"
 
 
-def _measured(content: Content, rows: Sequence[Row]) -> str:
+def _measured(content: Content, rows: Sequence[Contrast]) -> str:
     kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
     formats = listed([f"{prompt_format} prompts" for prompt_format in named(rows, "prompt_format")])
     numbers = named(rows, "n_a")
-    size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
+    size = f"{number_range(numbers)} {rows[0].unit}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([*map(short, labels)]) if len(labels) <= 3 else count(len(labels), "model")
     notes = noted(rows)
@@ -87,18 +87,18 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     return measured_by(kinds, formats, size, names, notes=notes)
 
 
-def _summary(content: Content, rows: Sequence[Row]) -> Sentence:
+def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
     # A gap has no margin: it is counted where it differs alone.
-    rows = [row for row in rows if row["quantity"] != "group_gap" or outcome_of(row) in DIRECTED] or rows
+    rows = [row for row in rows if row.quantity != "group_gap" or outcome_of(row) in DIRECTED] or rows
     verdicts = [outcome_of(row) for row in rows]
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
-    counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}
+    counts, n, pairs = Counter(sides), len(sides), {row.models for row in rows}
     a, b = next(iter(pairs))
     coverage = coverage_behind(content, rows)
     weak = is_under(coverage, WEAK)
     # The clause on coverage holds of answers alone.
-    lead = opening("", coverage, whose="their") if all(row["bias_type"] for row in rows) else ""
+    lead = opening("", coverage, whose="their") if all(row.bias_type for row in rows) else ""
     lead = f"{lead}, " if lead else "weak evidence: " * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
@@ -108,33 +108,33 @@ def _summary(content: Content, rows: Sequence[Row]) -> Sentence:
     else:
         counted = [f"{counts[v]} {said[counts[v] > 1]}" for v, said in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(counted)}."
-    margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
+    margins = within(*(row for row in rows if row.quantity not in IN_NUMBERS))
     text = filled(lead + text, a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
     strength, using = min(STRENGTH[v] for v in verdicts), _measured(content, rows)
     return sentence_of(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
 
 
-def _of_row(content: Content, row: Row) -> Sentence:
-    own = (part for part in content.parts if part.measurement == row["measurement"])
+def _of_row(content: Content, row: Contrast) -> Sentence:
+    own = (part for part in content.parts if part.measurement == row.measurement)
     part = next(own, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
-    a, b = row["group_a"] or "", row["group_b"] or ""
+    a, b = row.group_a or "", row.group_b or ""
     pieces: dict[str, Piece] = {
         "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
         "higher": "higher" if outcome_of(row) == "higher" else "lower",
-        "who": who(row["gender"] or "female"),
+        "who": who(row.gender or "female"),
     }
-    pieces |= {"a": Foreign(row["model_a"]), "b": Foreign(row["model_b"])}
+    pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
     return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
-def _templates(row: Row) -> Templates:
+def _templates(row: Contrast) -> Templates:
     """Make the words for one model against another in the quantity of a row."""
     subject = _subject(row)
-    if row["quantity"] in IN_NUMBERS:
+    if row.quantity in IN_NUMBERS:
         clear = [f"without gendered words, {subject} clearly {{higher}} for {{a}} than for {{b}}."]
         interval = ""
     else:
@@ -158,16 +158,16 @@ def _templates(row: Row) -> Templates:
     )
 
 
-def _subject(row: Row) -> str:
+def _subject(row: Contrast) -> str:
     """Find subject and verb, those of the row's own folder before those of another."""
-    for name in (str(row["measurement"]), *FOLDERS):
+    for name in (row.measurement, *FOLDERS):
         subjects: dict[str, str] = words(name).get("subjects", {})
-        if row["quantity"] in subjects:
-            return subjects[row["quantity"]]
-    raise KeyError(row["quantity"])
+        if row.quantity in subjects:
+            return subjects[row.quantity]
+    raise KeyError(row.quantity)
 
 
-def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
+def coverage_behind(content: Content, rows: Sequence[Contrast], sides: Sequence[str] = SIDES) -> Coverage:
     """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     every: list[Row] = []
     for part in content.parts:
@@ -176,10 +176,10 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
             every += in_main_context(where(shares, debiasing_id=0))
     labels = {row["model"] for row in every}
     named = set()
-    for row in rows:
+    for test in rows:
         for side in sides:
-            label = row[side] if row[side] in labels else None
-            named.add((label, row["bias_type"], row["prompt_format"]))
+            label = test[side] if test[side] in labels else None
+            named.add((label, test.bias_type, test.prompt_format))
     behind = []
     for row in every:
         way = (row["bias_type"], row["prompt_format"])

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
 from biaskit.measurement import stated
-from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of, shown_ends
+from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of
 from biaskit.report.questions import QuestionId
-from biaskit.stats.verdict import Verdict
+from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
@@ -124,10 +124,9 @@ OPENINGS: Mapping[str, str] = stated("openings")
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
-def asked_as(row: Row) -> str:
+def asked_as(row: Contrast) -> str:
     """Find the name under which it is said how a row's models were asked: a bias type, else a kind."""
-    kind = str(row["measurement"])
-    return row["bias_type"] or (kind if kind in OPENINGS else "")
+    return row.bias_type or (row.measurement if row.measurement in OPENINGS else "")
 
 
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
@@ -157,36 +156,36 @@ def who(gender: str) -> Piece:
     return PEOPLE[gender] if gender in PEOPLE else Foreign(gender, "“", "”")
 
 
-def amount(row: Row) -> str:
+def amount(row: Contrast) -> str:
     """Write an estimate without its sign: the words beside it say the direction."""
-    return points(abs(row["estimate"]))
+    return points(abs(row.estimate))
 
 
-def ends(row: Row) -> str:
+def ends(row: Contrast) -> str:
     """Write the interval beside an amount with a direction, its sign turned for "less"; "" without one."""
-    if row["ci_low"] is None:
+    if row.ci_low is None:
         return ""
-    low, high = shown_ends(row)
-    return f" [{points_range(low, high) if row['estimate'] >= 0 else points_range(-high, -low)}]"
+    low, high = row.shown
+    return f" [{points_range(low, high) if row.estimate >= 0 else points_range(-high, -low)}]"
 
 
-def span(row: Row) -> str:
+def span(row: Contrast) -> str:
     """Write the interval beside no direction; "" without one."""
-    return "" if row["ci_low"] is None else f" [{points_range(*shown_ends(row))} points]"
+    return "" if row.ci_low is None else f" [{points_range(*row.shown)} points]"
 
 
-def number(row: Row, verdict: Verdict) -> str:
+def number(row: Contrast, verdict: Verdict) -> str:
     """Write '14 points [9 to 19]', which the page explains once; without a direction the interval alone."""
-    if row["ci_low"] is None:
+    if row.ci_low is None:
         return ""
     if verdict in DIRECTED:
         return f"{amount(row)}{ends(row)}"
     return span(row).strip() if verdict == "no-clear-difference" else ""
 
 
-def within(*rows: Row) -> str:
+def within(*rows: Contrast) -> str:
     """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin or several."""
-    margins = {row["margin"] for row in rows if row.get("margin") is not None}
+    margins = {row.margin for row in rows if row.margin is not None}
     return f" (within ±{points(*margins)})" if len(margins) == 1 else ""
 
 

@@ -19,9 +19,8 @@ from biaskit.report.findings.groups import are_fields
 from biaskit.report.findings.sentence import RESTATED, Piece, Sentence
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Part
+from biaskit.stats.contrast import LEVEL, Contrast, Verdict
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.verdict import LEVEL, Verdict, interval_side, p_against
-from biaskit.tables.query import Row
 
 MIRRORED = 1.0
 SLOPE_MARGIN = 0.2
@@ -47,10 +46,10 @@ class Slope:
 
     part: Part
     model: str
-    row: Row
-    level: Row | None  # the height of the line where half are women, or the mean difference of shares
-    distance: Row | None
-    gap: Row | None = None  # the difference between groups of jobs
+    row: Contrast
+    level: Contrast | None  # the height of the line where half are women, or the mean difference of shares
+    distance: Contrast | None
+    gap: Contrast | None = None  # the difference between groups of jobs
     word: Word = "unclear"
 
     @property
@@ -78,10 +77,9 @@ def slopes_with_words(content: Content) -> list[Slope]:
     return [replace(slope, word=_word(slope, p)) for slope, p in zip(slopes, adjusted, strict=True)]
 
 
-def p_against_one(row: Row) -> float | None:
+def p_against_one(row: Contrast) -> float | None:
     """Compute the p-value of "the slope is 1"; None where it has no interval or rests on too few cells."""
-    tested = row["ci_low"] is not None and row["p_value"] is not None
-    return p_against(row, MIRRORED) if tested else None
+    return row.p_against(MIRRORED) if row.has_interval and row.p_value is not None else None
 
 
 def _word(slope: Slope, p: float | None) -> Word:
@@ -93,15 +91,15 @@ def _word(slope: Slope, p: float | None) -> Word:
         return "mirrors"
     if p >= LEVEL:
         return "unclear"
-    if slope.row["estimate"] > MIRRORED:
+    if slope.row.estimate > MIRRORED:
         return "exaggerates"
-    return "reverses" if interval_side(slope.row) == outcome_of(slope.gap) == "lower" else "flattens"
+    return "reverses" if slope.row.direction == outcome_of(slope.gap) == "lower" else "flattens"
 
 
-def _inside(row: Row | None, margin: float, middle: float = 0.0) -> bool:
-    if row is None or row["ci90_low"] is None or row["ci90_high"] is None:
+def _inside(row: Contrast | None, margin: float, middle: float = 0.0) -> bool:
+    if row is None or row.ci90_low is None or row.ci90_high is None:
         return False
-    return bool(middle - margin <= row["ci90_low"] and row["ci90_high"] <= middle + margin)
+    return bool(middle - margin <= row.ci90_low and row.ci90_high <= middle + margin)
 
 
 # --- its sentence --------------------------------------------------------------------------------------
@@ -123,21 +121,21 @@ def claim_of(
     return claim(replace(_TEMPLATE, question=question), slope.row, **arguments)
 
 
-def _step(row: Row, word: str) -> str:
+def _step(row: Contrast, word: str) -> str:
     """Say what goes with ten points more; "no clear rise" where the slope's interval holds 0."""
-    if row["ci_low"] is None:
+    if row.ci_low is None:
         return ""
-    rise, low, high = (row[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
-    if interval_side(row) == "lower":
+    rise, low, high = row.estimate / 10, row.ci_low / 10, row.ci_high / 10
+    if row.direction == "lower":
         return f"{point_number(-rise, 1)} points fewer [{points_range(-high, -low, 1)}]"
-    if word == "flattens" and interval_side(row) is None:
+    if word == "flattens" and row.direction is None:
         return f"no clear rise [{points_range(low, high, 1)} points]"
     return f"{point_number(rise, 1)} points more [{points_range(low, high, 1)}]"
 
 
-def apart(row: Row | None) -> list[str]:
+def apart(row: Contrast | None) -> list[str]:
     """Note the mean distance: jobs may lie far off in both directions and agree on average."""
-    if row is None or row["estimate"] is None:
+    if row is None or row.estimate is None:
         return []
-    ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""
-    return [f"mean absolute difference {points(row['estimate'])}{ends}, noise included"]
+    ends = f" [{points_range(row.ci_low, row.ci_high)}]" if row.has_interval else ""
+    return [f"mean absolute difference {points(row.estimate)}{ends}, noise included"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from biaskit.common.wording import people
-from biaskit.measures.personas.findings.texts import texts_measured
+from biaskit.measures.personas.findings.texts import texts_measured, women_against_men
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
-from biaskit.report.findings.finding import DIRECTED, outcome_of, tests
+from biaskit.report.findings.finding import DIRECTED, outcome_of
 from biaskit.report.findings.sentence import Foreign, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import defined, distinct, first, grouped, total, where
+from biaskit.tables.query import defined, distinct, grouped, total, where
 
 DECLINES = "declines"
 REFUSALS = (
@@ -41,8 +41,7 @@ def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) 
     n = sum(some for some, _ in counts.values())
     if not n:
         return
-    paired = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
-    test = first(paired, model_a=model, group_a="female", group_b="male")
+    test = women_against_men(part, model, quantity)
     each = [f"{people(gender)} {some:,} of {of:,}" for gender, (some, of) in counts.items()]
     left_out = ["left out of word lists and SRB"] if outcome != DECLINES else []
     using = texts_measured(part, model, (), *each, *left_out)

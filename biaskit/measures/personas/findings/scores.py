@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from biaskit.common.wording import count, listed, short
 from biaskit.measures.personas.findings.texts import (
@@ -14,11 +15,11 @@ from biaskit.measures.personas.findings.texts import (
 )
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim, templates_of
-from biaskit.report.findings.finding import noted, outcome_of, shown_ends
+from biaskit.report.findings.finding import noted, outcome_of
 from biaskit.report.findings.sentence import DETAIL, Piece, Sentence, filled, sentence_of, why
 from biaskit.runs.collection import Part
 from biaskit.stats.classification import CHANCE
-from biaskit.stats.verdict import verdict_of
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, named, undefined, where
 
@@ -65,7 +66,7 @@ def _claim(
     templates: Templates,
     part: Part,
     model: str,
-    row: Row | None,
+    row: Contrast | None,
     missing: Sequence[Row],
     topic: str,
     *notes: str,
@@ -74,10 +75,10 @@ def _claim(
 
     None of a detail whose lead is not named.
     """
-    if verdict_of(row) == "shown":
+    if row is not None and row.conclusion == "shown":
         return
     whose_texts, about = {"whose": whose(part, model)}, f"how-{topic}"
-    if row is not None and row["estimate"] is not None:
+    if row is not None and row.estimate is not None:
         using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
         pieces = {**whose_texts, **(_pairs(row) if topic == "transfer" else {})}
         yield claim(templates, row, topic, using, model=model, about=about, pieces=pieces)
@@ -91,12 +92,12 @@ def _areas(part: Part, model: str) -> Iterator[Sentence]:
     """Claim the first area that was measured, `auc_transfer` before the others, and note the rest."""
     means = where(part.tables.get("text_transfer", ()), occupation=ALL_OCCUPATIONS, model=model)
     quantities = sorted(AREAS, key=lambda quantity: quantity != CARRIED)
-    measured: dict[str, Row] = {}
+    measured: dict[str, Contrast] = {}
     for quantity in quantities:
         tested = women_against_men(part, model, quantity)
-        if tested is not None and tested["estimate"] is not None:
+        if tested is not None and tested.estimate is not None:
             measured[quantity] = tested
-    tried = [quantity for quantity, row in measured.items() if row["p_value"] is not None]
+    tried = [quantity for quantity, row in measured.items() if row.p_value is not None]
     used = next(iter(tried or measured), CARRIED)
     notes = [f"{_LEARNT[used]}, without gendered words and names"]
     for quantity, other in measured.items():
@@ -107,24 +108,24 @@ def _areas(part: Part, model: str) -> Iterator[Sentence]:
     if used != CARRIED and are_imported(part):
         notes += noted(undefined(means, "auc")[:1])
     missing = [] if defined(means, "auc") else means
-    row: Row | None = measured.get(used)
+    row = measured.get(used)
     if row is not None and used != CARRIED and outcome_of(row) == "lower":  # under chance
-        row = {**row, "verdict": "no-clear-difference"}
+        row = replace(row, verdict="no-clear-difference")
     yield from _claim(_TEMPLATES["separated"], part, model, row, missing, "transfer", *notes)
 
 
-def _pairs(row: Row) -> dict[str, Piece]:
+def _pairs(row: Contrast) -> dict[str, Piece]:
     """Write an area as pairs of 100, with its interval; a decimal keeps what is not 50 from reading 50."""
 
     def of_hundred(over_chance: float) -> str:
         value = 100 * min(max(CHANCE + over_chance, 0.0), 1.0)
         return f"{value:.1f}" if f"{value:.0f}" == "50" and value != 50 else f"{value:.0f}"
 
-    if row["ci_low"] is None:
-        return {"pairs": of_hundred(row["estimate"]), "span": ""}
-    low, high = map(of_hundred, shown_ends(row))
+    if row.ci_low is None:
+        return {"pairs": of_hundred(row.estimate), "span": ""}
+    low, high = map(of_hundred, row.shown)
     unit = "" if outcome_of(row) in ("higher", "shown") else " of 100 pairs"
-    return {"pairs": of_hundred(row["estimate"]), "span": f" [{low} to {high}{unit}]"}
+    return {"pairs": of_hundred(row.estimate), "span": f" [{low} to {high}{unit}]"}
 
 
 def _srb(part: Part, model: str) -> Iterator[Sentence]:
@@ -136,7 +137,7 @@ def _srb(part: Part, model: str) -> Iterator[Sentence]:
     if tested:
         beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)
         notes.append(f"{beyond} of {count(len(tested), 'score')} outside the permutation baseline (p ≤ 0.05)")
-    missing = undefined(rows, "srb")
+    missing: Sequence[Row] = undefined(rows, "srb")
     if known:
-        missing = [test] if test is not None and test["estimate"] is None else []
+        missing = [test] if test is not None and test.estimate is None else []
     yield from _claim(_TEMPLATES["nearer"], part, model, test, missing, "srb", *notes)

@@ -9,12 +9,12 @@ from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.records import GENDERS, NONBINARY_REFERENCE
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
-from biaskit.report.findings.finding import measured_by, noted, tests
+from biaskit.report.findings.finding import measured_by, noted
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, why
 from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_with_words
 from biaskit.runs.collection import Part
+from biaskit.stats.contrast import Contrast
 from biaskit.stats.proportions import wilson
-from biaskit.stats.verdict import bounds_of
 from biaskit.tables.query import (
     Row,
     by_labels,
@@ -71,15 +71,16 @@ def occupations_of(part: Part) -> list[Row]:
     return mean_over_prompts(part.tables.get("representation", ()))
 
 
-def against_workforce(part: Part, model: str) -> Row | None:
-    """Find the paired test of the share of women in texts against the workforce share, over occupations."""
-    rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "workforce")
-    return first(rows, model_a=model, gender="female")
+def against_workforce(part: Part, model: str, kind: str = "paired") -> Contrast | None:
+    """Find a test of the share of women in texts against the workforce share, over occupations."""
+    of_texts = {"quantity": "represented_share", "contrast": "workforce", "gender": "female"}
+    return first(part.tests, **of_texts, kind=kind, model_a=model)
 
 
-def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
+def women_against_men(part: Part, model: str, quantity: str) -> Contrast | None:
     """Find the paired test over occupations of a quantity in women's against men's texts."""
-    return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
+    of_texts = {"quantity": quantity, "contrast": "genders", "group_a": "female", "group_b": "male"}
+    return first(part.tests, **of_texts, kind="paired", model_a=model)
 
 
 def are_imported(part: Part) -> bool:
@@ -130,9 +131,9 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> Sentence:
     """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
     test, text_of = against_workforce(part, model) if workforce else None, whose(part, model)
-    if test is not None and test["estimate"] is not None:
-        off = tests(part.tables.get("tests", ()), "represented_share", "distance", "workforce")
-        notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
+    if test is not None and test.estimate is not None:
+        off = against_workforce(part, model, "distance")
+        notes = [*apart(off), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         return claim(
             _TEMPLATES["against_workforce"],
@@ -171,9 +172,9 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
     return sentence_of(text, "representation", "write", measured=using)
 
 
-def _tipping(test: Row) -> list[str]:
+def _tipping(test: Contrast) -> list[str]:
     """Note how many of the texts without a gender would have to be women's for no difference to be left."""
-    low, high = bounds_of(test)
+    low, high = test.bounds
     if low == high:
         return []
     part = -low / (high - low)
@@ -223,14 +224,10 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
 def slopes(content: Content) -> Iterator[Slope]:
     """Yield the slope of each model; the mean difference from workforce shares takes the level's place."""
     for part in parts_of(content.parts, "personas"):
-        rows_of_kind = {
-            kind: tests(part.tables.get("tests", ()), "represented_share", kind, "workforce")
-            for kind in ("slope", "paired", "distance")
-        }
-        for row in defined(rows_of_kind["slope"], "estimate"):
-            model = row["model_a"]
-            level, distance = (first(rows_of_kind[kind], model_a=model) for kind in ("paired", "distance"))
-            yield Slope(part, model, row, level, distance)
+        rows = where(part.tests, quantity="represented_share", contrast="workforce", kind="slope")
+        for row in defined(rows, "estimate"):
+            level, distance = (against_workforce(part, row.model_a, kind) for kind in ("paired", "distance"))
+            yield Slope(part, row.model_a, row, level, distance)
 
 
 def workforce(content: Content) -> Iterator[Sentence]:

@@ -14,8 +14,8 @@ from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
 from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
+from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
-from biaskit.stats.verdict import Verdict
 from biaskit.tables.query import Row, defined, distinct, total, undefined, where
 
 N_WORDS = 3

@@ -60,23 +60,23 @@ def headline(part: Part) -> Iterator[TitledTable]:
 def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
     """Write the mean difference from labour statistics."""
     test = against_workforce(part, model)
-    if test is None or test["estimate"] is None:
+    if test is None or test.estimate is None:
         why = reason_of(test) if test is not None else "no occupation has both shares"
         notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None
         return UNDEFINED
     ends = " (no interval)"
-    if test["ci_low"] is not None:
-        ends = f" [{points_range(max(test['ci_low'], -1.0), min(test['ci_high'], 1.0))}]"
-    return point_number(test["estimate"]) + ends
+    if test.ci_low is not None:
+        ends = f" [{points_range(max(test.ci_low, -1.0), min(test.ci_high, 1.0))}]"
+    return point_number(test.estimate) + ends
 
 
 def _srb(part: Part, model: str, notes: dict[str, None]) -> str:
     """Write the difference of women's and men's SRB."""
     test = women_against_men(part, model, "srb_content")
-    if test is None or test["estimate"] is None:
+    if test is None or test.estimate is None:
         scores = where(part.tables.get("srb", ()), model=model, srb=None)
         why = reasons_of(scores) if scores else reason_of(test or {"reason": "no score was made"})
         notes[f"{UNDEFINED} SRB not measured: {why}."] = None
         return UNDEFINED
-    ends = " to ".join(plain_number(end) for end in (test["ci_low"], test["ci_high"]) if end is not None)
-    return plain_number(test["estimate"]) + (f" [{ends}]" if ends else "")
+    ends = " to ".join(plain_number(end) for end in (test.ci_low, test.ci_high) if end is not None)
+    return plain_number(test.estimate) + (f" [{ends}]" if ends else "")

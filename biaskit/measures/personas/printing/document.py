@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from biaskit.measures.personas.printing.groups import group_tables
 from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import ALL_OCCUPATIONS
-from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, total, where
+from biaskit.tables.query import Row, Tables, defined, grouped, total, where
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, is_reason, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
@@ -42,7 +43,8 @@ def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], cl
         ("debiasing_words", _debiasing_words),
     ):
         shown += make(tables.get(name, ()))
-    shown += [*_clusters(claim, tables.get("clusters", ())), *_tests(tables.get("tests", ()))]
+    shown += _clusters(claim, tables.get("clusters", ()))
+    shown += _tests(map(Contrast.of, tables.get("tests", ())))
     return Document(tuple(shown), tuple(warnings), str(analysis["signature"]))
 
 
@@ -242,18 +244,18 @@ _SHOWN = {
 }
 
 
-def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _tests(rows: Iterable[Contrast]) -> Iterator[TitledTable]:
     """Make a line of each test that could be made; tests.csv has the reason of the others."""
     lines = []
     for row in rows:
-        quantity, contrast = row["quantity"], contrast_of(row)
-        if (quantity, contrast) not in _SHOWN or row["estimate"] is row["p_value"] is None:
+        quantity, contrast = row.quantity, row.contrast
+        if (quantity, contrast) not in _SHOWN or row.estimate is row.p_value is None:
             continue
         what = _SHOWN[quantity, contrast]
         if quantity.endswith("ed_share") and contrast == "genders":
-            what += f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}"
+            what += f", {WHO[str(row.group_a)]} minus {WHO[str(row.group_b)]}"
         if (quantity, contrast) == ("srb_content", "models"):
-            what += f" ({WHO[row['gender']]})"
-        models = f"{row['model_a']} − {row['model_b']}" if contrast == "models" else row["model_a"]
+            what += f" ({WHO[str(row.gender)]})"
+        models = " − ".join(dict.fromkeys(row.models))
         lines.append({**row, "what": what, "models": models})
     yield from printed_table("Tests over occupations", _TESTS, lines)

@@ -17,6 +17,7 @@ from biaskit.report.render.cells import number, p_value, percent, signed, span
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import (
     Row,
     Tables,
@@ -24,7 +25,6 @@ from biaskit.tables.query import (
     first,
     grouped,
     mean_over_prompts,
-    of_contrast,
     total,
     where,
 )
@@ -83,7 +83,8 @@ def _drafts(tables: Tables, between: Tables, occupation: str | None) -> Iterator
     yield _Draft(seven, "words-of-marked-personas", _only_in(tables, occupation, "marked-personas"))
     yield _Draft(eight, "words-of-calibrated", _only_in(tables, occupation, "calibrated"))
     yield from _shares(over_prompts)
-    yield from _srb_tests([*tables.get("tests", ()), *between.get("tests", ())])
+    tests = [*tables.get("tests", ()), *between.get("tests", ())]
+    yield from _srb_tests(list(map(Contrast.of, tests)))
     yield _Draft(fifteen, "words-with-and-without", _overlap(tables, occupation))
     yield from _clusters(tables.get("clusters", ()))
 
@@ -274,10 +275,10 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
 # --- Tables 13 and 14: tests -------------------------------------------------------------------------
 
 
-def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
+def _srb_tests(tests: Sequence[Contrast]) -> Iterator[_Draft]:
     welch = where(tests, quantity="srb", kind="welch")
-    rows = of_contrast(welch, "genders")
-    body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
+    rows = where(welch, contrast="genders")
+    body = [(row.model_a, *_test_cells(row)) for row in rows]
     table = TitledTable(
         "Women's SRB against men's for each model, Welch's t-test",
         _heads("Model", *_TEST_HEADS, "n women", "n men"),
@@ -288,8 +289,8 @@ def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
         + because(rows, "statistic"),
     )
     yield _Draft("Table 13", "srb-women-men", table)
-    rows = of_contrast(welch, "models")
-    body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
+    rows = where(welch, contrast="models")
+    body = [(*row.models, WHO[str(row.gender)], *_test_cells(row)) for row in rows]
     table = TitledTable(
         "SRB of one model against another for each gender, Welch's t-test",
         _heads("Model a", "Model b", "SRB of", *_TEST_HEADS, "n a", "n b"),
@@ -305,11 +306,11 @@ _TEST_HEADS = ("difference", "95 %", "t", "df", "p", "p Holm", "g")
 _TEST_NOTE = "Unit and n: occupations with a score; g: Hedges' g; p Holm: adjusted over this family of tests."
 
 
-def _test_cells(row: Row) -> tuple[str, ...]:
-    difference = (signed(row["estimate"]), span(row["ci_low"], row["ci_high"], signed=True))
-    statistic = (number(row["statistic"], 2), number(row["dof"], 1))
-    p_values = (p_value(row["p_value"]), p_value(row["p_adjusted"]))
-    sizes = (signed(row["effect_size"], 2), _count(row["n_a"]), _count(row["n_b"]))
+def _test_cells(row: Contrast) -> tuple[str, ...]:
+    difference = (signed(row.estimate), span(row.ci_low, row.ci_high, signed=True))
+    statistic = (number(row.statistic, 2), number(row.dof, 1))
+    p_values = (p_value(row.p_value), p_value(row.p_adjusted))
+    sizes = (signed(row.effect_size, 2), _count(row.n_a), _count(row.n_b))
     return (*difference, *statistic, *p_values, *sizes)
 
 

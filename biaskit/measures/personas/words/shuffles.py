@@ -10,7 +10,7 @@ import numpy as np
 from biaskit.measures.personas.words.log_odds import blocks_of_rows
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.verdict import LEVEL
+from biaskit.stats.contrast import LEVEL
 from biaskit.stats.welch import welch
 
 if TYPE_CHECKING:

@@ -10,26 +10,27 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
 from biaskit.report.figures.style import cut
 from biaskit.report.figures.view import View
-from biaskit.tables.query import Row, distinct
+from biaskit.stats.contrast import Contrast
+from biaskit.tables.query import distinct
 
 
 def debiasing(view: View) -> Iterator[Figure]:
     """Draw the share under each debiasing prompt (and level) minus the share without one."""
-    rows = forest.crossed(view, view.rows("tests"), "debiasing", "levels")
-    rows = [row for row in rows if row["gender"] in view.part.contrast]
+    rows = forest.crossed(view, view.tests(), "debiasing", "levels")
+    rows = [row for row in rows if row.gender in view.part.contrast]
     yield from view.charts(
         rows, "debiasing", "What each debiasing prompt changes", _debiasing, column="model_a"
     )
 
 
-def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+def _debiasing(view: View, rows: Sequence[Contrast], models: Sequence[str]) -> Plot:
     texts = {str(i["id"]): str(i["text"]) for i in view.part.debiasing_prompts}
-    lines = list(dict.fromkeys(str(row["debiasing_a"]) for row in rows))
+    lines = list(dict.fromkeys(row.debiasing_a for row in rows))
     labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
     contexts = distinct(rows, "context")
 
-    def dots(of_panel: Sequence[Row]) -> list[Dots]:
-        rows_by_line = {(r["model_a"], r["context"], str(r["debiasing_a"])): r for r in of_panel}
+    def dots(of_panel: Sequence[Contrast]) -> list[Dots]:
+        rows_by_line = {(r.model_a, r.context, r.debiasing_a): r for r in of_panel}
         series = []
         for model in models:
             for i, context in enumerate(contexts):

@@ -12,7 +12,7 @@ from biaskit.report.figures.plot import Band, Dots, Panel, Plot, shares
 from biaskit.report.figures.style import asked, people
 from biaskit.report.figures.view import View, all_marks, portions, spread
 from biaskit.report.figures.workforce import LEGEND, PER_FIGURE, Lines, spots_of, square
-from biaskit.tables.query import Row, defined, distinct, first, in_main_context, of_contrast, where
+from biaskit.tables.query import Row, defined, distinct, first, in_main_context, where
 
 
 def jobs(view: View) -> Iterator[Figure]:
@@ -72,10 +72,10 @@ def _workforce(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]
 
 def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
     """Make the line of the tests over the items' workforce shares; none if the run has no such test."""
-    rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, debiasing_a="0", group_a="")
-    rows = of_contrast(in_main_context(rows), "workforce")
+    of_line = {"contrast": "workforce", "bias_type": bias_type, "debiasing_a": "0", "group_a": ""}
+    rows = in_main_context(view.tests(model_a=model, **of_line))
     level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))
     if level is None or slope is None or len({*xs}) < 2:
         return []
-    ends = [(x, 0.5 + level["estimate"] + slope["estimate"] * (x - 0.5)) for x in (min(xs), max(xs))]
+    ends = [(x, 0.5 + level.estimate + slope.estimate * (x - 0.5)) for x in (min(xs), max(xs))]
     return [(ends[0], ends[1], "--")]

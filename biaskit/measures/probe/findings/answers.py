@@ -14,11 +14,11 @@ from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_an
 from biaskit.report.findings.groups import are_fields, one_group, two_groups
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, who, why
 from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_with_words
+from biaskit.stats.contrast import LEVEL, Contrast
 from biaskit.stats.multiplicity import benjamini_hochberg
-from biaskit.stats.verdict import LEVEL, interval_side, p_against
 from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.quantities import NAMED
-from biaskit.tables.query import Row, defined, first, undefined
+from biaskit.tables.query import defined, first, undefined
 
 _TEMPLATES = templates_of("probe")
 _SAYS = words("probe")["answers"]
@@ -50,10 +50,10 @@ def _of_groups(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     for row in defined(tested, "estimate") if several else ():
         claimed = claim(_TEMPLATES["groups"], row, **block.claim(model, row, **block.pair(row)))
         yield claimed
-        yield from _sampled(block, model, (row["group_a"], row["group_b"]), claimed, row)
+        yield from _sampled(block, model, (row.group_a or "", row.group_b or ""), claimed, row)
 
 
-def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Sentence]:
+def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Sentence]:
     """Say the share of each group of jobs, or why there is none."""
     weak = block.is_weak(model)
     pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model), "of": ""}
@@ -82,7 +82,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Sentenc
 
 
 def _sampled(
-    block: ProbeBlock, model: str, groups: Sequence[str], claimed: Sentence, test: Row | None = None
+    block: ProbeBlock, model: str, groups: Sequence[str], claimed: Sentence, test: Contrast | None = None
 ) -> Iterator[Sentence]:
     """Say with a claim on little of the probability whom sampled answers name, where there are some."""
     every = block.outcomes.get((model,), ())
@@ -90,7 +90,7 @@ def _sampled(
     if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
         return
     parts = [shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups]
-    claims = test["estimate"] if test is not None and outcome_of(test) in DIRECTED else 0.0
+    claims = test.estimate if test is not None and outcome_of(test) in DIRECTED else 0.0
     turned = (parts[0] - parts[-1]) * claims < 0
     jobs = (two_groups if len(groups) > 1 else one_group)(block.part, *groups)
     text = filled(
@@ -114,13 +114,14 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     rows = [row for row in jobs if row.get(f"{a}_minus_{b}") is not None and row["ci_low"] is not None]
     if not rows:
         return
-    p_values = []
+    tests = []
     for row in rows:
-        bounds = {"bound_low": row["difference_low"], "bound_high": row["difference_high"]}
-        test = {**row, **bounds, "estimate": row[f"{a}_minus_{b}"], "dof": row["n_templates"] - 1}
-        p_values.append(p_against(test, 0.0))
-    q_values = benjamini_hochberg(p_values)
-    sides = [interval_side(row) for row, q in zip(rows, q_values, strict=True) if q <= LEVEL]
+        numbers = {"estimate": row[f"{a}_minus_{b}"], "dof": row["n_templates"] - 1}
+        numbers |= {"ci_low": row["ci_low"], "ci_high": row["ci_high"]}
+        numbers |= {"bound_low": row["difference_low"], "bound_high": row["difference_high"]}
+        tests.append(Contrast("probe", "parity", model, model, kind="crossed", **numbers))
+    q_values = benjamini_hochberg([test.p_against(0.0) for test in tests])
+    sides = [test.direction for test, q in zip(tests, q_values, strict=True) if q <= LEVEL]
     pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
     pieces |= {"who": who(a), "other": who(b)}
     pieces |= {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
@@ -150,7 +151,7 @@ def slopes(content: Content) -> Iterator[AnswerSlope]:
     for block in blocks_in(content):
         levels, distances = block.against_workforce("level"), block.against_workforce("distance")
         for row in defined(block.against_workforce("slope"), "estimate"):
-            model = row["model_a"]
+            model = row.model_a
             if model in block.models:
                 yield AnswerSlope(
                     *(block.part, model, row, first(levels, model_a=model), first(distances, model_a=model)),
@@ -169,7 +170,7 @@ def workforce(content: Content) -> Iterator[Sentence]:
     missing = "{opening}, women compared with labour statistics: not measured ({why})."
     for block in blocks_in(content):
         for row in undefined(block.against_workforce("slope"), "estimate"):
-            model = row["model_a"]
+            model = row.model_a
             if model in block.models:
                 text = filled(missing, opening=block.opening(), why=why(row))
                 using = measured(block, model, [row])
@@ -179,8 +180,8 @@ def workforce(content: Content) -> Iterator[Sentence]:
 def _sentence(slope: AnswerSlope) -> Sentence:
     model, block, level = slope.model, slope.block, slope.level
     notes = []  # what a slope does not say: the height of the line, the distance of jobs from it
-    if level is not None and level["ci_low"] is not None:
-        share, low, high = (level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
+    if level is not None and level.ci_low is not None:
+        share, low, high = level.estimate + 0.5, level.ci_low + 0.5, level.ci_high + 0.5
         ends = percent_range(max(low, 0.0), min(high, 1.0))
         notes.append(f"where half are women, the fitted line gives {percent(share)} % [{ends}]")
     notes += [*apart(slope.distance), *_neither(block, model)]

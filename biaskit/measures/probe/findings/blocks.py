@@ -9,10 +9,11 @@ from typing import Any
 
 from biaskit.common.wording import count, listed, number_range, points, short
 from biaskit.report.content import Content, parts_of
-from biaskit.report.findings.finding import measured_by, noted, tests
+from biaskit.report.findings.finding import measured_by, noted
 from biaskit.report.findings.groups import SPLIT, are_fields, one_group
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_context, total, where
 
@@ -49,9 +50,9 @@ class ProbeBlock:
         """The gender that sentences speak of: the first of the study's contrast."""
         return self.part.contrast[0] or "female"
 
-    def pair(self, row: Row) -> dict[str, Piece]:
+    def pair(self, row: Contrast) -> dict[str, Piece]:
         """Name the gender and the two groups of jobs of a row, as pieces of a sentence."""
-        a, b = row["group_a"], row["group_b"]
+        a, b = row.group_a or "", row.group_b or ""
         second = one_group(self.part, b) if b in SPLIT else Foreign(b, "“", "”")
         if a in SPLIT and b in SPLIT:  # the second can be shorter: “than for men’s”
             people = "women" if b == SPLIT[0] else "men"
@@ -75,7 +76,7 @@ class ProbeBlock:
         """What its sentences are about (`Sentence.about`): one thing for each bias type."""
         return f"say-{self.bias_type}"
 
-    def claim(self, model: str, row: Row, *notes: str, **pieces: Piece) -> dict[str, Any]:
+    def claim(self, model: str, row: Contrast, *notes: str, **pieces: Piece) -> dict[str, Any]:
         """Arguments of `claim` for a model's row, beside its templates and the row."""
         return {
             "topic": self.topic,
@@ -101,16 +102,16 @@ class ProbeBlock:
         return self._rows_by_model.get((model,), ())
 
     @cached_property
-    def tests(self) -> list[Row]:
+    def tests(self) -> list[Contrast]:
         """Its rows of tests without a debiasing prompt."""
         scope = {**self.scope, "debiasing_a": "0", "debiasing_b": "0"}
         del scope["debiasing_id"]
-        return where(self.part.tables.get("tests", ()), **scope)
+        return where(self.part.tests, **scope)
 
-    def against_workforce(self, kind: str) -> list[Row]:
+    def against_workforce(self, kind: str) -> list[Contrast]:
         """Its tests of a kind of the shares over all jobs against labour statistics."""
-        rows = tests(self.tests, "female_share~workforce_share", kind, "workforce")
-        return where(rows, group_a="", group_b="")
+        of_relation = {"quantity": "female_share~workforce_share", "contrast": "workforce"}
+        return where(self.tests, **of_relation, kind=kind, group_a="", group_b="")
 
     @cached_property
     def models(self) -> list[str]:
@@ -123,15 +124,16 @@ class ProbeBlock:
         return sorted(distinct(self.rows, "job_group"), key=lambda group: group != SPLIT[0])
 
     @cached_property
-    def _tests_by_model(self) -> dict[tuple[str, ...], list[Row]]:
+    def _tests_by_model(self) -> dict[tuple[str, ...], list[Contrast]]:
         return grouped(self.tests, "quantity", "model_a")
 
-    def tests_of(self, model: str, quantity: str = "share") -> list[Row]:
+    def tests_of(self, model: str, quantity: str = "share") -> list[Contrast]:
         """A model's tests between groups of jobs; for shares only of the gender that sentences speak of."""
-        rows = tests(self._tests_by_model.get((quantity, model), ()), quantity, "crossed", "groups")
+        of_model = self._tests_by_model.get((quantity, model), ())
+        rows = where(of_model, kind="crossed", contrast="groups")
         return where(rows, gender=self.gender) if quantity == "share" else rows
 
-    def between_groups(self, model: str) -> Row | None:
+    def between_groups(self, model: str) -> Contrast | None:
         """The test of the share between the two groups of jobs."""
         return first(self.tests_of(model))
 

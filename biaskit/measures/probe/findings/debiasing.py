@@ -13,7 +13,7 @@ from biaskit.measurement import words
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
-from biaskit.report.findings.finding import DIRECTED, outcome_of, shared, tests
+from biaskit.report.findings.finding import DIRECTED, outcome_of, shared
 from biaskit.report.findings.groups import one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
@@ -26,9 +26,9 @@ from biaskit.report.findings.sentence import (
     why,
     within,
 )
-from biaskit.stats.verdict import Verdict, verdict_of
+from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import coverage_of
-from biaskit.tables.query import Row, defined, distinct, first, grouped, where
+from biaskit.tables.query import defined, distinct, first, grouped, where
 
 _TEMPLATES = templates_of("probe")
 _CAUSES: Mapping[str, Mapping[str, str]] = words("probe")["causes"]
@@ -39,29 +39,29 @@ def debiasing(content: Content) -> Iterator[Sentence]:
     """Say what debiasing prompts, their levels and a dialogue change."""
     for block in blocks_in(content):
         scope = {"bias_type": block.bias_type, "prompt_format": block.prompt_format, "gender": block.gender}
-        of_block = where(block.part.tables.get("tests", ()), **scope)
+        of_block = where(block.part.tests, **scope)
         for name in _CAUSES:
             context = "dialogue-plain" if name == "contexts" else block.context
             rows = where(of_block, context=context)
             for quantity in ("group_gap", "share") if name == "debiasing" else ("share",):
-                rows_of = tests(rows, quantity, "crossed", name)
+                rows_of = where(rows, quantity=quantity, kind="crossed", contrast=name)
                 rows_of = where(rows_of, debiasing_a="0") if name == "contexts" else rows_of
                 rows_by_model = grouped(rows_of, "model_a")
                 for model in block.models:
                     yield from _changes(block, model, name, rows_by_model.get((model,), ()))
 
 
-def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Sentence]:
+def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast]) -> Iterator[Sentence]:
     """Say the largest clear change, and how many are clear; nothing of rows that answer no question."""
-    rows = [row for row in rows if verdict_of(row) != "shown"]
-    of_gap = bool(rows) and rows[0]["quantity"] == "group_gap"
+    rows = [row for row in rows if row.conclusion != "shown"]
+    of_gap = bool(rows) and rows[0].quantity == "group_gap"
     about, changes = f"help-{block.bias_type}", defined(rows, "estimate")
     tested = defined(changes, "p_value")
     if not rows or (of_gap and not tested):
         return
     clear = [row for row in changes if outcome_of(row) in DIRECTED]
     if clear:
-        largest = max(clear, key=lambda row: abs(row["estimate"]))
+        largest = max(clear, key=lambda row: abs(row.estimate))
         yield _largest(block, model, name, largest, of_gap=of_gap, about=about)
     n, verdicts = len(distinct(rows, "debiasing_a")), [outcome_of(row) for row in changes]
     says = "unclear"
@@ -88,29 +88,31 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     yield sentence_of(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)
 
 
-def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool, about: str) -> Sentence:
+def _largest(
+    block: ProbeBlock, model: str, name: str, row: Contrast, *, of_gap: bool, about: str
+) -> Sentence:
     """Claim the largest change: of the gap between two groups of jobs, or of the share in one."""
     before, placed, after = _CAUSES[name]["cause"].partition("{name}")
     pieces: dict[str, Piece] = {
-        "cause": Foreign(row["debiasing_a"], before, after) if placed else before,
+        "cause": Foreign(row.debiasing_a, before, after) if placed else before,
         "who": who(block.gender),
-        "jobs": one_group(block.part, row["group_a"]),
+        "jobs": one_group(block.part, row.group_a or ""),
         "moves": "changes",
     }
-    pieces["groups"] = two_groups(block.part, row["group_a"], row["group_b"])
+    pieces["groups"] = two_groups(block.part, row.group_a or "", row.group_b or "")
     texts = {str(asked.get("id")): asked.get("text") for asked in block.part.debiasing_prompts}
-    words = short(texts.get(str(row["debiasing_a"])) or "")
-    notes = [f"debiasing prompt {row['debiasing_a']}: “{words}”"] if words else []
-    without = first(block.tests_of(model), group_a=row["group_a"], group_b=row["group_b"])
+    words = short(texts.get(row.debiasing_a) or "")
+    notes = [f"debiasing prompt {row.debiasing_a}: “{words}”"] if words else []
+    without = first(block.tests_of(model), group_a=row.group_a, group_b=row.group_b)
     if of_gap and without is not None:
-        gap, left = without["estimate"], without["estimate"] + row["estimate"]
+        gap, left = without.estimate, without.estimate + row.estimate
         pieces["moves"] = "widens" if abs(left) > abs(gap) else "narrows"
         if gap * left < 0:
             pieces["moves"] = "turns"
         notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
     arguments = block.claim(model, row, *notes, **pieces)
     shares = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
-    arms = {str(row["debiasing_a"]), str(row["debiasing_b"])}
+    arms = {row.debiasing_a, row.debiasing_b}
     coverage = coverage_of(share for share in shares if str(share["debiasing_id"]) in arms)
     of_change = {"topic": "debiasing", "about": about, "coverage": coverage}
     return claim(_TEMPLATES["gap_change" if of_gap else "change"], row, **{**arguments, **of_change})

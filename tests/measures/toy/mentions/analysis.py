@@ -16,7 +16,8 @@ from biaskit.progress import Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.stats.contrasts import Scope, adjust, one_row
+from biaskit.stats.contrast import Scope
+from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import paired
 from biaskit.tables.sets import TableSet

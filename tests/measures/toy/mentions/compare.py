@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairTests, SidePair, model_pairs
 from biaskit.compare.units import Values, unit_rows
-from biaskit.stats.contrasts import Row, Scope
-from biaskit.tables.query import Row as StoredRow
+from biaskit.stats.contrast import Contrast, Scope
+from biaskit.tables.query import Row
 
 
 def compare(comparison: Comparison) -> None:
@@ -23,20 +23,20 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_models(
-    rows: Sequence[StoredRow], models: Sequence[str], margins: Mapping[str, float]
-) -> list[Row]:
+    rows: Sequence[Row], models: Sequence[str], margins: Mapping[str, float]
+) -> list[Contrast]:
     """Test every pair of models of one run, later named − earlier."""
     values = _values(rows)
     return [row for pair in model_pairs(models) for row in _rows(pair, values, margins)]
 
 
-def _values(rows: Sequence[StoredRow]) -> dict[str, dict[str, float | None]]:
+def _values(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
     values: dict[str, dict[str, float | None]] = {}
     for row in rows:
         values.setdefault(row["model"], {})[row["job"]] = row.get("share")
     return values
 
 
-def _rows(pair: SidePair, values: Mapping[str, Values], margins: Mapping[str, float]) -> list[Row]:
+def _rows(pair: SidePair, values: Mapping[str, Values], margins: Mapping[str, float]) -> list[Contrast]:
     scope = Scope("mentions", MODELS, pair[0].name, pair[1].name, quantity="mentions")
     return unit_rows(pair, values, scope, margins, seed=1)
