@@ -74,7 +74,7 @@ def _asked_alike(command: str, estimators: Iterable[str], models: Sequence[Model
     how = f"--estimator {name}"
     for pair in settings.split(","):
         if pair.startswith(("k=", "samples=")) and pair != "k=20":
-            how += f" --set {pair.replace('samples', 'samples')}"
+            how += f" --set {pair}"
     asked = [model for model in models if model.estimator not in ("", weakest)]
     if any(model.spec.startswith(IN_MEMORY) for model in asked):
         return f" To use one for all, in Python: estimator={name!r}."

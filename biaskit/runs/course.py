@@ -1,4 +1,4 @@
-"""The course of one model's questions, the same for both measurements: plan, take over, ask, store, count.
+"""The course of one model's questions, the same for every kind: plan, take over, ask, store, count.
 
 A request is *planned* by a study, *stored* once its row is in the file, and *pending* while it is planned
 and not stored. One that got no answer in this start has *failed*; for the next start it is pending.

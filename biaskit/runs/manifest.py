@@ -194,8 +194,8 @@ def manifest_there(run: Path, kind_name: str) -> Manifest | None:
     return stored
 
 
-def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two compatibilities; what both name must agree, or the folder would mix two studies.
+def merge_questions(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two questions; what both name must agree, or the folder would mix two studies.
 
     Values are compared by name, and inside a table by entry: an entry that only one of them has (another
     template, another debiasing prompt) adds rows and disturbs none.

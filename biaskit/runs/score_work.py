@@ -99,23 +99,23 @@ def score_models(
     design: Design,
     session: Session[ContinuationScorer],
     stored: StoredRows[V],
-    forms_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptFormat]],
+    formats_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptFormat]],
     work_of: Callable[[ContinuationScorer, PromptFormat], ScoreWork[V]],
 ) -> Outcome:
     """Score what has no row yet and store it; the same call goes on where it stopped.
 
-    `forms_of`: label → form of the models that can be asked; `work_of`: the questions of one.
+    `formats_of`: label → prompt format of the models that can be asked; `work_of`: the questions of one.
     """
     scorers = session.begin(design)
-    forms = forms_of(scorers)
+    formats = formats_of(scorers)
 
     def work(label: str) -> ScoreWork[V]:
-        return work_of(scorers[label], forms[label])
+        return work_of(scorers[label], formats[label])
 
     def entry(label: str) -> ModelEntry:
-        return entry_of_scorer(session, scorers[label], forms[label])
+        return entry_of_scorer(session, scorers[label], formats[label])
 
-    models = {label: scorers[label] for label in forms}
+    models = {label: scorers[label] for label in formats}
     ask_models(session, design, models, stored, work, entry)
     return session.outcome
 

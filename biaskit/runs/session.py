@@ -20,7 +20,7 @@ from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
 from biaskit.runs.designs import Design
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, Manifest, manifest_there, merge_compatible
+from biaskit.runs.manifest import MANIFEST, Manifest, manifest_there, merge_questions
 from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import LOCK, RowWriter, StoredRows
 from biaskit.runs.usage import USAGE, any_spent, promise, spent
@@ -106,7 +106,7 @@ class Session(Generic[M]):
                     f"{run} is {stored.shard}, but this command runs {self.shard}. Choose another --out."
                 )
             as_read = json.loads(json.dumps(question))  # so that both compare equal
-            question = merge_compatible(run, stored.question, as_read)
+            question = merge_questions(run, stored.question, as_read)
             models = stored.models
         resolved["study"]["models"] = {label: hide_urls(spec) for label, spec in study.models.items()}
         asked = {"question": question, "resolved": resolved, "models": models}

@@ -104,8 +104,8 @@ def load(
         out: the folder of the merged or recorded rows.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
-    Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder has no run, or its
-    rows were changed.
+    Returns the result of its kind, such as a `ProbeResult`. Raises `RunError` where the folder has no run,
+    or its rows were changed.
     """
     from biaskit.measures.personas.recordings import RECORDED, recorded_run
 

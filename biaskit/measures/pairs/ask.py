@@ -70,20 +70,20 @@ def ask(design: PairsDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
 
-    def forms_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptFormat]:
-        forms: dict[str, PromptFormat] = {}
+    def formats_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptFormat]:
+        formats: dict[str, PromptFormat] = {}
         for label, scorer in scorers.items():
             try:
                 scorer.estimator_for(FORMAT)
-                forms[label] = FORMAT
+                formats[label] = FORMAT
             except ModelError as error:
                 session.leave_out(label, ModelError(f"{label}: {error}"))
-        return forms
+        return formats
 
     def work_of(scorer: ContinuationScorer, _: PromptFormat) -> PairWork:
         return PairWork(design, scorer, stored, session)
 
-    return score_models(design, session, stored, forms_of, work_of)
+    return score_models(design, session, stored, formats_of, work_of)
 
 
 def finder(

@@ -33,7 +33,7 @@ CHAT_FIRST: tuple[PromptFormat, ...] = ("chat-prefill", "raw", "chat-continue")
 def score_cells(
     design: ProbeDesign,
     session: Session[ContinuationScorer],
-    look: Look | None = None,  # is given each model and its form before anything of it is planned
+    look: Look | None = None,  # is given each model and its format before anything of it is planned
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[int] = StoredRows(matched_samples, 0)
@@ -205,7 +205,7 @@ def _choose_formats(
 
 
 def _no_format(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> ModelError:
-    """Why a model can take none of the forms that are left."""
+    """Why a model can take none of the formats that are left."""
     label = scorer.identity.label
     if scorer.identity.where == "api" and not (system and scorer.identity.formats):
         try:
