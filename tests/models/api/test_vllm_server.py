@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from fakes.numbered_runs import entry
 from fakes.vllm_server import VllmServer
 from needs import require_demo_base, require_torch, require_vllm
 
@@ -73,11 +74,11 @@ def opened(
 ) -> ApiScorer:
     """A scorer; what was measured before is not asked again."""
     options, spec = ApiOptions(endpoint_name="vllm"), f"api:real@{server.url}"
-    entry: dict[str, Any] = {}
+    earlier = None
     if known is not None:
         endpoint = open_endpoint(spec, label="real", keys={}, endpoint_name="vllm")
-        entry = {"abilities": known.as_json(), "fingerprint": endpoint.fingerprint}
-    scorer = open_scorer(spec, label="real", api=options, scoring=ScoringOptions(estimator), known=entry)
+        earlier = entry(abilities=known.as_json(), fingerprint=endpoint.fingerprint)
+    scorer = open_scorer(spec, label="real", api=options, scoring=ScoringOptions(estimator), known=earlier)
     assert isinstance(scorer, ApiScorer)
     if known is None:
         scorer.close()
