@@ -151,8 +151,8 @@ class Measurement:
         raise self._lacks("open_model", "ask")
 
     @in_file("ask")
-    def ask(self, design: Design, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
-        """Ask what has no row yet; `resolved`: the design's description, where it is at hand."""  # *
+    def ask(self, design: Design, session: Session[Any]) -> Outcome:
+        """Ask what has no row yet."""  # *
         raise self._lacks("ask", "ask")
 
     @in_file("ask")

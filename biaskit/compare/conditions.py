@@ -56,7 +56,7 @@ def _settings(run: StoredRun) -> dict[str, Any]:
     resolved = run.manifest.resolved
     study, choices = resolved.get("study", {}), run.analysis.get("choices", {})
     drawn = () if resolved.get("imported") else DRAWN
-    settings = {"study": run.manifest.study}
+    settings = {"study": run.study}
     settings |= {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
     settings |= {name: study[name] for name in drawn if name in study}
     settings |= {name: value for name, value in choices.items() if name not in NO_NUMBER}

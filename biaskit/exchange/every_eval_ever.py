@@ -40,7 +40,7 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
 
 def _document(run: StoredRun, model: Model, results: Sequence[Result], organization: str) -> dict[str, Any]:
     kind, _, name = model.spec.partition(":")
-    now, study = str(int(time.time())), run.manifest.study
+    now, study = str(int(time.time())), run.study
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
     source = {"source_name": f"biaskit, study {study}", "source_type": "evaluation_run"}
     source |= {"source_organization_name": organization, "evaluator_relationship": "other"}
@@ -55,8 +55,8 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
     }
-    document["source_metadata"] = _with_details(source, command=str(run.manifest.command))
-    document["eval_library"] = _with_details(library, signature=str(run.manifest.signature))
+    document["source_metadata"] = _with_details(source, command=run.manifest.command)
+    document["eval_library"] = _with_details(library, signature=run.manifest.signature)
     document["model_info"] = _with_details({"name": model.label, "id": ident}, **details)
     document["evaluation_results"] = [_result(run, model, result) for result in results]
     if model.last_answered:
@@ -87,7 +87,7 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
         "min_score": 0.0,
         "max_score": 1.0,
     }
-    study = f"biaskit {run.manifest.study}"
+    study = f"biaskit {run.study}"
     about = _texts({"estimator": model.estimator or "texts", "prompt_format": model.prompt_format})
     details = {"score": result.share, "details": _texts(result.beside), "uncertainty": uncertainty}
     return {

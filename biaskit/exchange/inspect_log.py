@@ -39,7 +39,7 @@ def as_inspect(source: Source) -> ExportFiles:
         for label, kind, rows, table_row in measurement(run.measurement).samples(run):
             logs.setdefault((label, kind), []).append((rows, table_row))
         for (label, kind), samples in logs.items():
-            name = f"{slug(str(run.manifest.study))}-{slug(label)}-{kind}.eval"
+            name = f"{slug(run.study)}-{slug(label)}-{kind}.eval"
             files[name] = _log(run, label, kind, samples)
     return ExportFiles(files, next(iter(files), ""), ("inspect view --log-dir FOLDER shows them",))
 
@@ -47,7 +47,7 @@ def as_inspect(source: Source) -> ExportFiles:
 def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> bytes:
     """Write a log of one model and kind of sample; Inspect itself checks every part of it."""
     logs = package("inspect_ai.log", "inspect", _WHY)
-    entry, study = run.manifest.models[label], str(run.manifest.study)
+    entry, study = run.manifest.models[label], run.study
     spec, signature = entry.spec, str(run.analysis["signature"])
     ident = key_of([signature, run.analysis["rows_digest"], label, kind])[:22]
     stamps = [row.get("answered_at") for rows, _ in samples for row in rows]

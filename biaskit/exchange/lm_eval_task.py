@@ -79,7 +79,7 @@ def as_lm_eval(source: Source) -> ExportFiles:
     notes: list[str] = []
     suites: list[tuple[str, Asked]] = []  # the name of a study, and what was asked
     for run in source.collection.runs:
-        study = str(run.manifest.study)
+        study = run.study
         for asked in _asked(run, notes):
             how = run.manifest.models[asked.label].estimator_name
             if how != "exact":

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError, UsageError
-from biaskit.measurement import KINDS, measurement
+from biaskit.measurement import KINDS
 from biaskit.records import OWN_SYSTEM
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import Manifest, read_manifest
@@ -207,7 +207,8 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     analysis = dict(run.analysis)
     if isinstance(answered := analysis.get("answered"), Mapping):
         analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}
-    return StoredRun(run.path, run.manifest.model_copy(update={"models": models}), analysis, tables, names)
+    manifest = run.manifest.model_copy(update={"models": models})
+    return replace(run, manifest=manifest, analysis=analysis, tables=tables, names=names)
 
 
 # --- parts -------------------------------------------------------------------------------------------
@@ -234,7 +235,7 @@ def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
 def _one_part(run: StoredRun, other: StoredRun) -> bool:
     """Tell whether two runs asked one study of one kind, and the same in it."""
     same = (run.measurement, run.study) == (other.measurement, other.study)
-    return same and measurement(run.measurement).one_part(run, other)
+    return same and run.manifest.kind.one_part(run, other)
 
 
 def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
@@ -246,13 +247,20 @@ def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
 def _part(group: Sequence[StoredRun], study: str) -> Part:
     first = group[0]
     resolved, choices = first.manifest.resolved, first.analysis.get("choices", {})
-    contrast = choices.get("contrast") or resolved.get("contrast") or ("", "")
+    groups = tuple(resolved.get("groups", ()))
+    one, other = choices.get("contrast") or resolved.get("contrast") or ("", "")
+    min_coverage = choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))
+    templates = _entries(group, first.manifest.kind.asked) or _entries(group, "templates")
+    claims = [claims_of(run.manifest.resolved) for run in group]
     tables: dict[str, list[Row]] = {}  # a table that only some runs have holds theirs
     models: list[Model] = []
     notes: dict[str, None] = {}
     papers: dict[str, None] = {}
-    strict = False
+    runs, commands, signatures, strict = [], [], [], False
     for run in group:
+        runs.append(str(run.path))
+        commands.append(run.manifest.command)
+        signatures.append(str(run.analysis.get("signature", "")))
         for name, rows in run.tables.items():
             if rows and name not in ("srb_change", "gaps"):
                 tables.setdefault(name, []).extend(rows)
@@ -260,24 +268,27 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         notes |= dict.fromkeys(map(str, run.analysis.get("notes", ())))
         papers |= dict.fromkeys(papers_of(run.manifest.resolved))
         strict |= run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"}
-    return Part(
+    part = Part(
         measurement=first.measurement,
         study=study,
         summary=summary_of(resolved),
         tables=tables,
         models=tuple(models),
-        runs=tuple(str(run.path) for run in group),
-        signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
+        runs=tuple(runs),
+        signatures=tuple(signatures),
         notes=tuple(notes),
         papers=tuple(papers),
-        groups=tuple(resolved.get("groups", ())),
-        contrast=(str(contrast[0]), str(contrast[1])),
-        min_coverage=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
+    )
+    return replace(
+        part,
+        groups=groups,
+        contrast=(str(one), str(other)),
+        min_coverage=float(min_coverage),
         strict=strict,
-        templates=_entries(group, measurement(first.measurement).asked) or _entries(group, "templates"),
+        templates=templates,
         debiasing_prompts=_entries(group, "debiasing_prompts"),
-        commands=tuple(run.manifest.command for run in group),
-        claims=together([claims_of(run.manifest.resolved) for run in group]),
+        commands=tuple(commands),
+        claims=together(claims),
     )
 
 
@@ -301,20 +312,19 @@ def _models(run: StoredRun) -> Iterator[Model]:
     answered = run.analysis.get("answered") or {}
     for label, entry in run.manifest.models.items():
         in_force = entry.prompt_format.startswith("chat") and not run.question.get("system_prompt")
+        own_system = str(entry.details.get(OWN_SYSTEM, "")) if in_force else ""
         seen = answered.get(label) or {}
         first, last = (str(seen.get(end) or "")[:10] or None for end in ("first", "last"))
         yield Model(
-            label=label,
-            spec=entry.spec,
-            fingerprint=entry.fingerprint,
-            tuning=entry.tuning,
-            where=entry.where,
-            prompt_format=entry.prompt_format,
+            label,
+            **{name: getattr(entry, name) for name in _OF_ENTRY},
             estimator=entry.estimator_name,
             run=str(run.path),
-            details=entry.details,
             answered_by=tuple(seen.get("by", ())),
             first_answered=first,
             last_answered=last,
-            own_system=str(entry.details.get(OWN_SYSTEM, "")) if in_force else "",
+            own_system=own_system,
         )
+
+
+_OF_ENTRY = ("spec", "fingerprint", "tuning", "where", "prompt_format", "details")

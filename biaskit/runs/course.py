@@ -1,4 +1,4 @@
-"""The course of one model's questions, the same for both measurements: plan, take over, ask, store, count.
+"""The course of one model's questions, the same for every kind: plan, take over, ask, store, count.
 
 A request is *planned* by a study, *stored* once its row is in the file, and *pending* while it is planned
 and not stored. One that got no answer in this start has *failed*; for the next start it is pending.
@@ -19,12 +19,12 @@ from biaskit.models.base import closing_stream
 from biaskit.models.entry import ModelEntry
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, PromptFormat
+from biaskit.runs.designs import Design
 from biaskit.runs.drift import Drift, model_of
 from biaskit.runs.reuse import copy_rows, rows_beside
 from biaskit.runs.session import Session
 from biaskit.runs.store import RowWriter, StoredRows, rows_file
 from biaskit.runs.usage import Usage
-from biaskit.study.keys import Study
 
 V = TypeVar("V")
 MOST_NAMED = 3
@@ -83,6 +83,19 @@ class Work(ABC, Generic[V]):
     def progress(self) -> tuple[str, int, int]:
         """What is shown: a label, how many are done, of how many."""
 
+    def as_plan(self, session: Session[Any], pending: Pending, n_units: int, **more: Any) -> ModelPlan:
+        """Say how many of all units are stored, taken over and to be asked; `more`: what that takes."""
+        return ModelPlan(
+            run=session.run,
+            label=self.label,
+            prompt_format=self.prompt_format,
+            n_units=n_units,
+            n_stored=n_units - pending.n_before,
+            n_taken=pending.n_before - len(pending.requests),
+            taken_from=pending.sources,
+            **more,
+        )
+
     def failures(self, answers: Sequence[Any]) -> Sequence[Any]:
         """The answers among which failed ones count: those that are not tried once more."""
         return answers
@@ -90,14 +103,14 @@ class Work(ABC, Generic[V]):
 
 def ask_models(
     session: Session[Any],
-    study: Study,
+    design: Design,
     models: Mapping[str, Any],
     stored: StoredRows[Any],
     work_of: Callable[[str], Work[Any]],
     entry_of: Callable[[str], ModelEntry],
-    sign: Callable[[Mapping[str, ModelEntry]], str],
 ) -> None:
     """Ask every model or show its plan; `work_of`, `entry_of`: from a label to questions, to its entry."""
+    study = design.study
     if session.dry_run:
         stored.read(rows_file(session.run, study.measurement), skip_bad=study.skip_bad_lines)
         for label, model in models.items():
@@ -110,7 +123,7 @@ def ask_models(
     elif models:
         with session.writing(study.measurement, study, stored) as writer:
             for label, model in models.items():
-                with session.turn(model, entry_of(label), sign):
+                with session.turn(model, entry_of(label), design):
                     try:
                         ask(work_of(label), session, writer)
                     except ModelError as error:

@@ -184,8 +184,18 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 # --- a new command in a folder that is there ---------------------------------------------------------------
 
 
-def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two compatibilities; what both name must agree, or the folder would mix two studies.
+def manifest_there(run: Path, kind_name: str) -> Manifest | None:
+    """Read the manifest of a run that goes on, None of a new one. Raises `RunError` for another kind."""
+    if not (run / MANIFEST).exists():
+        return None
+    stored = read_manifest(run)
+    if stored.measurement != kind_name:
+        raise RunError(f"{run} is a run of the measurement {stored.measurement!r}. Choose another --out.")
+    return stored
+
+
+def merge_questions(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two questions; what both name must agree, or the folder would mix two studies.
 
     Values are compared by name, and inside a table by entry: an entry that only one of them has (another
     template, another debiasing prompt) adds rows and disturbs none.

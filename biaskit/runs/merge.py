@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.runs.designs import design_digest
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible, read_manifest
+from biaskit.runs.manifest import Manifest, manifest_there, merge_questions, read_manifest
 from biaskit.runs.shards import WHOLE
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
@@ -46,7 +46,7 @@ def merge(
     merged = manifests[0]
     merged.shard = WHOLE
     for run, manifest in zip(runs[1:], manifests[1:], strict=True):
-        merged.question = merge_compatible(run, merged.question, manifest.question)
+        merged.question = merge_questions(run, merged.question, manifest.question)
         merged.resolved = kind.unite(merged.resolved, manifest.resolved)
         for label, entry in manifest.models.items():
             if merged.models.setdefault(label, entry).fingerprint != entry.fingerprint:
@@ -87,12 +87,8 @@ def store_rows(
 
 
 def _check_question(run: Path, manifest: Manifest) -> None:
-    if not (run / MANIFEST).exists():
-        return
-    stored = read_manifest(run)
-    if stored.measurement != manifest.measurement:
-        raise RunError(f"{run} is a run of the measurement {stored.measurement!r}. Choose another --out.")
-    merge_compatible(run, stored.question, manifest.question)
+    if stored := manifest_there(run, manifest.measurement):
+        merge_questions(run, stored.question, manifest.question)
 
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:

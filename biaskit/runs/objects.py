@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def model(label: str, model: Any, tokenizer: Any) -> LoadedModel:
-    """Name a causal model of transformers that is in memory, for `bk.probe`, `bk.personas` and `bk.verify`.
+    """Name a causal model of transformers that is in memory, for `bk.verify` and every measurement.
 
     >>> from tokenizers import Tokenizer, models
     >>> from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast

@@ -64,22 +64,20 @@ class ScoreWork(Work[V]):
             if entry := session.manifest.models.get(self.label):
                 entry.notes = list(plan.notes)
         self.n_due = len(due)
-        return ModelPlan(
-            run=session.run,
-            label=self.label,
-            prompt_format=self.prompt_format,
-            n_units=len(self.requests),
-            n_stored=len(self.requests) - pending.n_before,
-            n_taken=pending.n_before - len(due),
-            taken_from=pending.sources,
+        calls = plan.calls if due and scorer.identity.where == "api" else None
+        shows = self.shows(session) if session.shard.whole else ""
+        return self.as_plan(
+            session,
+            pending,
+            len(self.requests),
             n_batches=len(self.batches),
             prompt_tokens=plan.prompt_tokens,
             seconds=seconds,
             notes=plan.notes,
             estimator=self.estimator.name,
-            calls=plan.calls if due and scorer.identity.where == "api" else None,
+            calls=calls,
             cost=plan.cost_max,
-            shows=self.shows(session) if session.shard.whole else "",
+            shows=shows,
         )
 
     def shows(self, session: Session[Any]) -> str:  # noqa: ARG002
@@ -100,32 +98,25 @@ class ScoreWork(Work[V]):
 def score_models(
     design: Design,
     session: Session[ContinuationScorer],
-    resolved: dict[str, Any] | None,  # the design's description, where it is at hand
     stored: StoredRows[V],
-    forms_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptFormat]],
+    formats_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptFormat]],
     work_of: Callable[[ContinuationScorer, PromptFormat], ScoreWork[V]],
 ) -> Outcome:
     """Score what has no row yet and store it; the same call goes on where it stopped.
 
-    `forms_of`: label → form of the models that can be asked; `work_of`: the questions of one.
+    `formats_of`: label → prompt format of the models that can be asked; `work_of`: the questions of one.
     """
-    study = design.study
-    scorers = session.begin(
-        study.measurement,
-        study.name,
-        question=design.question,
-        resolved=lambda: design.describe() if resolved is None else resolved,
-    )
-    forms = forms_of(scorers)
+    scorers = session.begin(design)
+    formats = formats_of(scorers)
 
     def work(label: str) -> ScoreWork[V]:
-        return work_of(scorers[label], forms[label])
+        return work_of(scorers[label], formats[label])
 
     def entry(label: str) -> ModelEntry:
-        return entry_of_scorer(session, scorers[label], forms[label])
+        return entry_of_scorer(session, scorers[label], formats[label])
 
-    models = {label: scorers[label] for label in forms}
-    ask_models(session, study, models, stored, work, entry, design.sign)
+    models = {label: scorers[label] for label in formats}
+    ask_models(session, design, models, stored, work, entry)
     return session.outcome
 
 

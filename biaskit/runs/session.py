@@ -18,8 +18,9 @@ from biaskit.models.entry import ModelEntry
 from biaskit.models.options import Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
+from biaskit.runs.designs import Design
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible, read_manifest
+from biaskit.runs.manifest import MANIFEST, Manifest, manifest_there, merge_questions
 from biaskit.runs.shards import WHOLE, Shard
 from biaskit.runs.store import LOCK, RowWriter, StoredRows
 from biaskit.runs.usage import USAGE, any_spent, promise, spent
@@ -70,23 +71,16 @@ class Session(Generic[M]):
     beside: dict[Path, StoredRows[Any]] = field(default_factory=dict)  # rows of other runs that were read
     shard: Shard = WHOLE  # which part of the plan is asked
 
-    def begin(
-        self,
-        kind_name: str,
-        study: str,
-        *,
-        question: Callable[[], Mapping[str, Any]],
-        resolved: Callable[[], Mapping[str, Any]],
-    ) -> dict[str, M]:
-        """Bring the manifest up to this question, and open every model that passes its first checks.
+    def begin(self, design: Design) -> dict[str, M]:
+        """Bring the manifest up to what is asked, and open every model that passes its first checks.
 
         A dry run of a folder that does not exist has no manifest to check against, and writes nothing.
         """
         check_run_folder(self.run)
         if self.dry_run and not (self.run / MANIFEST).exists():
-            self.manifest = Manifest.new(kind_name, study)
+            self.manifest = Manifest.new(design.study.measurement, design.study.name)
         else:
-            self.manifest = self._new_manifest(kind_name, study, question(), resolved())
+            self.manifest = self._new_manifest(design)
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
             entry = self.manifest.models.get(label)
@@ -102,28 +96,22 @@ class Session(Generic[M]):
             opened[label] = model
         return opened
 
-    def _new_manifest(
-        self, kind_name: str, study: str, question: Mapping[str, Any], resolved: Mapping[str, Any]
-    ) -> Manifest:
+    def _new_manifest(self, design: Design) -> Manifest:
         """Bring the stored manifest up to this question, or make one. Raises `RunError` for another."""
-        run, models = self.run, dict[str, ModelEntry]()
-        if (run / MANIFEST).exists():
-            stored = read_manifest(run)
-            if stored.measurement != kind_name:
-                raise RunError(
-                    f"{run} is a run of the measurement {stored.measurement!r}. Choose another --out."
-                )
+        run, study, models = self.run, design.study, dict[str, ModelEntry]()
+        question, resolved = design.question(), design.describe()
+        if stored := manifest_there(run, study.measurement):
             if stored.shard != self.shard:
                 raise RunError(
                     f"{run} is {stored.shard}, but this command runs {self.shard}. Choose another --out."
                 )
             as_read = json.loads(json.dumps(question))  # so that both compare equal
-            question = merge_compatible(run, stored.question, as_read)
+            question = merge_questions(run, stored.question, as_read)
             models = stored.models
-        shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
-        resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
+        resolved["study"]["models"] = {label: hide_urls(spec) for label, spec in study.models.items()}
         asked = {"question": question, "resolved": resolved, "models": models}
-        return Manifest.new(kind_name, study, **asked, command=self.command, shard=self.shard)
+        how = {"command": self.command, "shard": self.shard}
+        return Manifest.new(study.measurement, study.name, **asked, **how)
 
     def account(self, label: str) -> Account:
         """Say what the run has spent so far, and how this model promises what it may spend next."""
@@ -170,9 +158,7 @@ class Session(Generic[M]):
                     path.rmdir()
 
     @contextmanager
-    def turn(
-        self, model: M, entry: ModelEntry, sign: Callable[[Mapping[str, ModelEntry]], str]
-    ) -> Iterator[None]:
+    def turn(self, model: M, entry: ModelEntry, design: Design) -> Iterator[None]:
         """Give a model its turn: its entry and the run's signature are written first, it is closed last.
 
         `AskingStopped` (the money is spent, the key was refused, another model answers) ends the turn; the
@@ -180,7 +166,7 @@ class Session(Generic[M]):
         """
         label = model.identity.label
         self.manifest.models[label] = entry
-        self.manifest.signature = sign(self.manifest.models)
+        self.manifest.signature = design.sign(self.manifest.models)
         self.manifest.write(self.run)
         try:
             yield

@@ -222,10 +222,7 @@ def run_study(design: Design, models: Sequence[str], out: str | Path | None, cal
     specs = name_models(models, study, watcher)
     shard = read_shard(call.get("shard"))
     weights = [weights_in_memory(spec) for spec in specs.values() if spec.startswith("object:")]
-    described = design.describe()
-    asked = [study.measurement, described["digest"], list(specs), *weights]
-    resolved = None if dry_run else described
-    del described  # a dry run writes none of it: long lists are not held twice
+    asked = [study.measurement, design.describe()["digest"], list(specs), *weights]
     with run_folder(study.name, list(specs), asked, out, dry_run=dry_run, shard=shard) as folder:
         run = folder if out is not None else folder.with_name(shard.named(folder.name))
         api = api_options(call, specs, watcher, study)
@@ -244,7 +241,7 @@ def run_study(design: Design, models: Sequence[str], out: str | Path | None, cal
             if (requests := call.get("write_requests")) is not None:
                 notes = write_requests(kind, design, session, requests, call.get("max_cost"))
             else:
-                notes = [*kind.ask(design, session, resolved).notes]
+                notes = [*kind.ask(design, session).notes]
                 stored = not dry_run and (run / MANIFEST).exists()
                 if stored and shard.whole:
                     notes += make_tables(kind, run, watcher)

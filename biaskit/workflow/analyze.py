@@ -13,6 +13,7 @@ from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
 from biaskit.measurement import KINDS
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.result import RunResult, run_path
+from biaskit.runs.collection import Collection, gather
 from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
 from biaskit.runs.merge import merge
 from biaskit.runs.shards import refuse_shard
@@ -62,6 +63,17 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
                 raise RunError(f"{fault}, and the tables cannot be rebuilt: {error}") from error
 
 
+def gathered(
+    runs: Sequence[str | Path | RunResult], command: str, watcher: Watcher | None = None
+) -> Collection:
+    """Read the stored tables of runs, made again where they do not fit. Raises `UsageError` without a run."""
+    if not runs:
+        raise UsageError(f"Name a run, or several: biaskit {command}.")
+    paths = [run_path(run) for run in runs]
+    make_fit(paths, watcher or LineWatcher())
+    return gather(paths)
+
+
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     """Make the result object of a run's kind."""
     return read_manifest(run).kind.result(run, tuple(notes))
@@ -92,8 +104,8 @@ def load(
         out: the folder of the merged or recorded rows.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
-    Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder has no run, or its
-    rows were changed.
+    Returns the result of its kind, such as a `ProbeResult`. Raises `RunError` where the folder has no run,
+    or its rows were changed.
     """
     from biaskit.measures.personas.recordings import RECORDED, recorded_run
 

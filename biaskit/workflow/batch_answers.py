@@ -111,7 +111,7 @@ def _fill(path: Path, kind: Measurement, manifest: Manifest, files: AnswerFiles,
     session: Session[Any] = Session(path, specs, open_one, accept_model_change=mixed)
     session.command, session.shard, session.reuse = manifest.command, manifest.shard, False
     session.outcome.offline = offline
-    return kind.ask(design, session, manifest.resolved)
+    return kind.ask(design, session)
 
 
 def _stored(run: Path, kind: Measurement) -> tuple[set[str], set[str]]:

@@ -9,12 +9,9 @@ from typing import Any
 from biaskit.arguments import checked
 from biaskit.compare.check import CheckResult, coverage_of_parts, judge_thresholds
 from biaskit.compare.thresholds import read_thresholds
-from biaskit.errors import UsageError
-from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
-from biaskit.report.result import RunResult, run_path
-from biaskit.runs.collection import gather
-from biaskit.workflow.analyze import make_fit
+from biaskit.report.result import RunResult
+from biaskit.workflow.analyze import gathered
 from biaskit.workflow.compare import compared_tables
 
 
@@ -39,12 +36,8 @@ def check(
     Returns the outcome, true where every requirement holds; `text` says which does not, and by how much.
     Raises `BiaskitError` where the thresholds or a run cannot be read.
     """
-    if not runs:
-        raise UsageError("Name a run, or several: biaskit check RUN --thresholds FILE.")
     required = read_thresholds(thresholds)
-    paths = [run_path(run) for run in runs]
-    make_fit(paths, LineWatcher())
-    collection = gather(paths)
+    collection = gathered(runs, "check RUN --thresholds FILE")
     compared = compared_tables(collection, groups, aliases)
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
     coverage = coverage_of_parts(collection.parts)

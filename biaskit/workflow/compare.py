@@ -18,20 +18,19 @@ from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.models.entry import ModelEntry
-from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
 from biaskit.report.findings import BETWEEN, Finding, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
-from biaskit.report.result import RunResult, run_path, table_property
-from biaskit.runs.collection import Collection, gather
+from biaskit.report.result import RunResult, table_property
+from biaskit.runs.collection import Collection
 from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, ComparisonManifest, read_manifest
 from biaskit.runs.start import command_line
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.query import Tables
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.analyze import gathered
 
 MARGIN = "margin."
 
@@ -127,11 +126,8 @@ def compare(
     Returns a `ComparisonResult` with the tables `tests`, `gaps` and `srb_change`, and `equivalent()`. Raises
     `BiaskitError` where a run cannot be read or there is only one model.
     """
-    if not runs:
-        raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
-    paths = [run_path(run) for run in runs]
-    make_fit(paths, LineWatcher())
-    return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
+    collection = gathered(runs, "compare RUN RUN")
+    return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
 
 
 def compare_gathered(

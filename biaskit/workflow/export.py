@@ -13,9 +13,8 @@ from biaskit.common.inputs import expanded
 from biaskit.errors import UsageError, nearest
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.report.result import RunResult, run_path
-from biaskit.runs.collection import gather
-from biaskit.workflow.analyze import make_fit
+from biaskit.report.result import RunResult
+from biaskit.workflow.analyze import gathered
 from biaskit.workflow.compare import compared_tables
 from biaskit.workflow.report import content_of, put_together
 
@@ -65,19 +64,15 @@ def export(
     Returns `path`, the file to open first, all `files`, and `notes` on what the format cannot hold. Raises
     `BiaskitError` for an unknown format, a missing package or a folder that cannot be written.
     """
-    if not runs:
-        raise UsageError("Name a run, or several: biaskit export RUN --to FORMAT.")
-    paths = [run_path(run) for run in runs]
     seen = watcher or LineWatcher()
     if to not in FORMATS:
         raise UsageError(f"{to!r} is not a format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
-    if out is None and len(paths) > 1:
+    if out is None and len(runs) > 1:
         raise UsageError("Several runs need a folder for their files: --out FOLDER.")
     if str(out) == "-":
         raise UsageError("An export is a folder of files: give --out a name.")
-    folder = paths[0] / "exports" / to if out is None else expanded(out)
-    make_fit(paths, seen)
-    collection = gather(paths)
+    collection = gathered(runs, "export RUN --to FORMAT", seen)
+    folder = collection.runs[0].path / "exports" / to if out is None else expanded(out)
     content = content_of(collection, {"tests": compared_tables(collection).tests})
     module, function = FORMATS[to][0].split(":")
     make = getattr(import_module(module), function)

@@ -46,17 +46,18 @@ def texts_of(templates: Sequence[int], bias_types: Sequence[str]) -> dict[str, A
 
 USUAL: Row = {
     "spec": "demo",
-    "estimator": "exact",
     "fingerprint": "f" * 12,
     "tuning": "unknown",
     "where": "local",
+    "prompt_format": "raw",
     "details": {},
+    "estimator": "exact",
 }
 
 
 def entry(**more: Any) -> ModelEntry:
     """A model as a manifest tells it."""
-    return ModelEntry(**{**USUAL, "prompt_format": "raw", **more})
+    return ModelEntry(**{**USUAL, **more})
 
 
 def write_run(path: Path, kind_name: str, models: Mapping[str, Row], **more: Any) -> Path:

@@ -25,7 +25,7 @@ from needs import missing
 
 from biaskit.errors import RunError
 from biaskit.runs import store as runs
-from biaskit.runs.manifest import MANIFEST, Manifest, merge_compatible
+from biaskit.runs.manifest import MANIFEST, Manifest, merge_questions
 from biaskit.runs.rows import read_row, row_line
 from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, slug
 
@@ -455,7 +455,7 @@ def test_another_study_is_refused_and_both_values_are_printed(
     asked: dict[str, Any], values: tuple[str, str]
 ) -> None:
     with pytest.raises(RunError) as refused:
-        merge_compatible(Path("run"), STORED, {**STORED, **asked})
+        merge_questions(Path("run"), STORED, {**STORED, **asked})
     assert all(value in str(refused.value) for value in values)
     assert "--out" in str(refused.value)
 
@@ -463,7 +463,7 @@ def test_another_study_is_refused_and_both_values_are_printed(
 def test_more_of_the_same_study_joins_the_folder() -> None:
     asked = {**STORED, "texts": {"explicit template 2": ["Where?", ""]}}
     expected = {"explicit template 1": ["Who?", ""], "explicit template 2": ["Where?", ""]}
-    assert expected == merge_compatible(Path("run"), STORED, asked)["texts"]
+    assert expected == merge_questions(Path("run"), STORED, asked)["texts"]
     assert {"explicit template 1": ["Who?", ""]} == STORED["texts"]
 
 

@@ -210,7 +210,7 @@ def _values(rows: Sequence[Row], gap: str) -> Values:
 
 def _prompts(both: BothKinds, *, with_gender: bool) -> object:
     """The prompt format of a model's texts, and their prompts by template."""
-    prompt_format = str(both.personas.manifest.models[both.personas_model].prompt_format)
+    prompt_format = both.personas.manifest.models[both.personas_model].prompt_format
     asked, prompts = PromptTexts(both.personas.question), {}
     for name in map(str, distinct(apart_from(both.texts(), template_id="all"), "template_id")):
         prompts[name] = asked.prompt(name, prompt_format, with_gender=with_gender)

@@ -67,7 +67,7 @@ def open_model(
     )
 
 
-def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
+def ask(design: PairsDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
 
@@ -84,7 +84,7 @@ def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Jso
     def work_of(scorer: ContinuationScorer, _: PromptFormat) -> PairWork:
         return PairWork(design, scorer, stored, session)
 
-    return score_models(design, session, resolved, stored, formats_of, work_of)
+    return score_models(design, session, stored, formats_of, work_of)
 
 
 def finder(

@@ -82,7 +82,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     study, models = design.study, manifest.models
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
-    formats = {label: str(entry.prompt_format) for label, entry in models.items()}
+    formats = {label: entry.prompt_format for label, entry in models.items()}
     results = _make_tables(run, documents, design, formats, watcher or Silent())
     for name, rows in results.tables.items():
         if rows:

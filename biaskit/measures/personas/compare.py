@@ -62,7 +62,7 @@ def compare(comparison: Comparison) -> None:
     texts: dict[str, Texts] = {}
     for run in runs:
         entries = run.manifest.models.items()
-        formats = {label: str(entry.prompt_format) for label, entry in entries}
+        formats = {label: entry.prompt_format for label, entry in entries}
         seed = int(run.manifest.resolved["study"].get("seed", 1))
         texts |= texts_of(run.tables, formats, run=str(run.path), seed=seed, asked=PromptTexts(run.question))
     test = partial(pair_rows_of_texts, texts=texts, margins=comparison.margins)

@@ -47,7 +47,7 @@ def open_model(
     return open_scorer(spec, scoring=scoring, **how)
 
 
-def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
+def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every cell that has no row yet, then ask for the texts that the study wants beside them."""
     stored: StoredRows[int] = StoredRows(matched_samples, 0)
 
@@ -56,7 +56,7 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Jso
         return CellWork(design, scorer, prompt_format, stored, session.shard)
 
     formats_of = partial(choose_formats, design.study, session)
-    outcome = score_models(design, session, resolved, stored, formats_of, work_of)
+    outcome = score_models(design, session, stored, formats_of, work_of)
     if design.study.continuations:
         continue_cells(design, session)
     return outcome

@@ -28,7 +28,7 @@ def outcomes_of(
     shares: list[dict[str, Any]] = []
     for row in rows:
         if row.get("n_answers"):
-            shares.append({**row, **_shares(row), "estimator": _length(models[row["model"]])})
+            shares.append({**row, **_shares(row), "estimator": _length(models.get(row["model"]))})
     return answers_of(shares, TESTED_OUTCOMES, where, asked, gaps=True)
 
 
@@ -41,10 +41,10 @@ def _shares(row: Mapping[str, Any]) -> dict[str, float]:
     return numbers
 
 
-def _length(entry: ModelEntry) -> str:
+def _length(entry: ModelEntry | None) -> str:
     """Say how long texts may be, in place of an estimator: texts of other lengths come to other outcomes."""
-    estimator = (entry.continuations or entry).estimator
-    most = None if estimator is None else estimator.max_new_tokens
+    asked = entry and (entry.continuations or entry)
+    most = asked.estimator.max_new_tokens if asked and asked.estimator else None
     return f"texts of {most} tokens" if most else "texts"
 
 

@@ -112,7 +112,7 @@ def cell_key(
 def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:
     """Make the key of what all rows of a model share: rows with one `model_key` differ by cell alone.
 
-    That holds inside a folder, where a second prompt for the same cell is refused (`compatibility`).
+    That holds inside a folder, where a second prompt for the same cell is refused (`question`).
     """
     return key_of(_model_in_key(fingerprint, study, estimator))
 

@@ -31,6 +31,7 @@ from biaskit.models.api import checks, wire
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
+from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
 from biaskit.records import PromptFormat, Sample, Scored
 
@@ -268,7 +269,7 @@ def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
 def test_what_was_found_is_kept_with_the_run() -> None:
     with ApiServer(MODEL) as server:
         with measured(server) as scorer:
-            kept = {"abilities": scorer.identity.abilities, "fingerprint": scorer.identity.fingerprint}
+            kept = ModelEntry.of(scorer.identity, "raw")
             found = scorer.capabilities
         n = server.number
         spec = f"api:toy@{server.url}"
@@ -279,8 +280,8 @@ def test_what_was_found_is_kept_with_the_run() -> None:
         assert n == server.number
         # Of a generator it is not known how it gives probabilities; of another endpoint nothing is.
         for known in (
-            {**kept, "abilities": {**kept["abilities"], "scored": False}},
-            {**kept, "fingerprint": "x"},
+            kept.model_copy(update={"abilities": {**kept.abilities, "scored": False}}),
+            kept.model_copy(update={"fingerprint": "x"}),
         ):
             open_api_scorer(spec, label="toy", options=options(), known=entry(**known)).close()
             assert n < server.number

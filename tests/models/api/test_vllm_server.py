@@ -74,11 +74,11 @@ def opened(
 ) -> ApiScorer:
     """A scorer; what was measured before is not asked again."""
     options, spec = ApiOptions(endpoint_name="vllm"), f"api:real@{server.url}"
-    before = None
+    earlier = None
     if known is not None:
         endpoint = open_endpoint(spec, label="real", keys={}, endpoint_name="vllm")
-        before = entry(abilities=known.as_json(), fingerprint=endpoint.fingerprint)
-    scorer = open_scorer(spec, label="real", api=options, scoring=ScoringOptions(estimator), known=before)
+        earlier = entry(abilities=known.as_json(), fingerprint=endpoint.fingerprint)
+    scorer = open_scorer(spec, label="real", api=options, scoring=ScoringOptions(estimator), known=earlier)
     assert isinstance(scorer, ApiScorer)
     if known is None:
         scorer.close()

@@ -23,17 +23,9 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
 
 
-def sample_texts(
-    design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
-) -> Outcome:
-    """Sample and store every text that has no row yet; `resolved`: the design's description, if at hand."""
-    study = design.study
-    generators = session.begin(
-        "personas",
-        study.name,
-        question=design.question,
-        resolved=lambda: design.describe() if resolved is None else resolved,
-    )
+def sample_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Outcome:
+    """Sample and store every text that has no row yet."""
+    generators = session.begin(design)
     formats = _formats(design, generators, session)
     stored: StoredRows[str | None] = StoredRows(gender_of(design), None)
     sharded = design.part(session.shard)
@@ -47,7 +39,7 @@ def sample_texts(
         return ModelEntry.of(generators[label].identity, formats[label], batch_size=batch_size)
 
     models = {label: generators[label] for label in formats}
-    ask_models(session, study, models, stored, work_of, entry_of, design.sign)
+    ask_models(session, design, models, stored, work_of, entry_of)
     return session.outcome
 
 

@@ -52,14 +52,10 @@ class MentionsWork(Work[None]):
         if pending.requests:
             plan = self.model.plan_samples(pending.requests)
         self.batches = plan.batches
-        return ModelPlan(
-            run=session.run,
-            label=self.label,
-            prompt_format=self.prompt_format,
-            n_units=n,
-            n_stored=n - pending.n_before,
-            n_taken=len(pending.taken),
-            taken_from=pending.sources,
+        return self.as_plan(
+            session,
+            pending,
+            n,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
             new_tokens=plan.new_tokens_max,
@@ -109,23 +105,17 @@ def open_model(
     return open_generator(spec, **how)
 
 
-def ask(
-    design: MentionsDesign,
-    session: Session[Any],
-    resolved: dict[str, Any] | None = None,
-) -> Outcome:
+def ask(design: MentionsDesign, session: Session[Any]) -> Outcome:
     """Ask for every text that has no row yet."""
-    study = design.study
-    opened = session.begin("mentions", study.name, question=design.question, resolved=design.describe)
+    opened = session.begin(design)
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
     ask_models(
         session,
-        study,
+        design,
         opened,
         stored,
         lambda label: MentionsWork(design, opened[label], stored, session.shard),
         lambda label: ModelEntry.of(opened[label].identity, "raw"),
-        design.sign,
     )
     return session.outcome
 
