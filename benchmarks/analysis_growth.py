@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from personas_analysis import Biography, Used, analyse, biographies, made_up_sentences
+from personas_analysis import Biography, Used, biographies, made_up_sentences, rebuild_tables
 
 OF_AN_OCCUPATION = 400  # texts, as `biographies` makes them
 FEWER = ("--srb-seeds", "1", "--no-clusters")
@@ -60,10 +60,10 @@ def grow(what: str, sizes: Sequence[tuple[int, Iterator[Biography]]], folder: Pa
         own.mkdir()
         texts = written(own / "texts.csv", rows)
         os.environ["XDG_CACHE_HOME"] = str(own / "cache")
-        used = analyse(texts, own / "run", FEWER)
+        used = rebuild_tables(texts, own / "run", FEWER)
         show(what, used, first, times)
         first = first or used
-    again = analyse(texts, own / "again", FEWER)
+    again = rebuild_tables(texts, own / "again", FEWER)
     show(f"{what}, vectors kept", again, first, times)
 
 

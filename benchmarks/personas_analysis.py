@@ -112,7 +112,7 @@ def write_biographies(path: Path, pool: Mapping[str, Sequence[str]], n_occupatio
     return n
 
 
-def analyse(texts: Path, run: Path, options: Sequence[str]) -> Used:
+def rebuild_tables(texts: Path, run: Path, options: Sequence[str]) -> Used:
     """One `biaskit analyze --texts` as a process of its own."""
     command = [sys.executable, "-m", "biaskit", "analyze", "--texts", str(texts), "--text-col", "text"]
     command += ["--gender-col", "gender", "--occupation-col", "occupation", "--out", str(run), *options]
@@ -286,8 +286,8 @@ def main() -> None:
             n = write_biographies(texts, pool, args.occupations)
             print(f"{n:,} biographies of {N_WORDS} words, {args.occupations} occupations", flush=True)
             fewer = ["--srb-seeds", "1", "--no-clusters"]
-            report("one seed, no clusters", analyse(texts, Path(name) / "fewer", fewer), 90)
-            report("all defaults", analyse(texts, Path(name) / "all", []), 150)
+            report("one seed, no clusters", rebuild_tables(texts, Path(name) / "fewer", fewer), 90)
+            report("all defaults", rebuild_tables(texts, Path(name) / "all", []), 150)
     if args.only != "analysis" and args.subset:
         compare_counting(pool, args.subset)
 

@@ -15,6 +15,9 @@ Tuning = Literal["base", "instruct", "unknown"]
 Where = Literal["local", "api", "scripted", "callable"]
 EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
+ALL = "all"
+"""What a column of a table holds where a row is of all its values together."""
+
 TEMPLATE_DATE = "2024-07-26"
 """What a chat template that asks for today's date is told; Llama 3.x's own where it cannot ask."""
 OWN_SYSTEM = "own_system_prompt"

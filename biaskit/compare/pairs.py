@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError, nearest
+from biaskit.records import ALL
 from biaskit.runs.collection import Model
 from biaskit.stats.contrast import Contrast
 
@@ -105,7 +106,7 @@ def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...
         if not equals or not name or not listed.strip():
             raise UsageError(f"--group {text}: write --group NAME=LABEL,LABEL.")
         check_label(name, "The group name")
-        if name in labels or name == "all":
+        if name in labels or name == ALL:
             raise UsageError(f"--group {name}: a model is called so. Give the group another name.")
         if name in groups or name in (OPEN_WEIGHT, API, BASE, INSTRUCT):
             raise UsageError(f"--group {name}: there is such a group already. Give it another name.")

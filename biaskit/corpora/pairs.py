@@ -19,7 +19,7 @@ from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differi
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Text, shown
 from biaskit.errors import CorpusError
-from biaskit.records import SentencePair
+from biaskit.records import ALL, SentencePair
 
 _STEM = 3  # letters that forms of one word share
 _SHORT = 4  # letters of articles, pronouns and prepositions
@@ -28,7 +28,7 @@ _SAME_SCRIPT = {"HIRAGANA": "CJK", "KATAKANA": "CJK"}  # one Japanese text has a
 
 
 def _not_all(name: str) -> str:
-    if name == "all":
+    if name == ALL:
         raise ValueError('is "all", which tables call the mean over all pairs. Rename it.')
     return name
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from biaskit.common.wording import percent
-from biaskit.records import NO_DEBIASING
+from biaskit.records import ALL, NO_DEBIASING
 from biaskit.tables.query import Row, grouped, where
 
 LEAST = 0.01  # probability of what is named
-EVERY_GROUP = "all"  # the job group of rows that are means over all cells
 _BLANK = {"": "a space", "\\n": "a line break", "\\n\\n": "two line breaks", "\\t": "a tab"}
 
 
@@ -42,7 +41,7 @@ def line_of_the_rest(rows: Sequence[Row]) -> str:
     `rows`: of one bias type and context; means over all jobs without a debiasing prompt are used. "" without
     any.
     """
-    models = grouped(where(rows, job_group=EVERY_GROUP, debiasing_id=NO_DEBIASING), "model")
+    models = grouped(where(rows, job_group=ALL, debiasing_id=NO_DEBIASING), "model")
     parts = []
     for (model,), rows_of_model in models.items():
         if line := ", ".join(f"{name} {percent(value)} %" for name, value in the_rest(rows_of_model)):

@@ -123,7 +123,10 @@ def ask_models(
     elif models:
         with session.writing(study.measurement, study, stored) as writer:
             for label, model in models.items():
-                with session.turn(model, entry_of(label), design):
+                entry, earlier = entry_of(label), session.manifest.models.get(label)
+                if earlier is not None and earlier.batch_size is not None:
+                    entry.batch_size = earlier.batch_size
+                with session.turn(model, entry, design):
                     try:
                         ask(work_of(label), session, writer)
                     except ModelError as error:

@@ -18,6 +18,7 @@ from biaskit.models.entry import ModelEntry
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.records import ALL
 from biaskit.runs.batch_requests import write_requests
 from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.designs import Design
@@ -71,7 +72,7 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
             raise UsageError(f"A model's name is empty. {_NAME_ONE}")
         label, spec = split_label(text)
         check_label(label, "The model label")
-        if label == "all":
+        if label == ALL:
             raise UsageError("No model can be called all: the tables use it for the total.")
         if label in specs:
             raise UsageError(

@@ -21,8 +21,6 @@ AREAS = {
 
 The fourth pair of origins stands in text_transfer.csv alone: no contrast is made of it.
 """
-ALL_OCCUPATIONS = "all"
-"""The occupation of a row of text_transfer.csv that is the mean over occupations."""
 OUTCOME_SHARE = "outcome_share"
 NAMED = "listed"
 """The outcome of an answer that names one group of the study; in tables its groups follow one by one."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from biaskit.common.wording import count
+from biaskit.records import ALL
 
 Row = Mapping[str, Any]
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -97,7 +98,7 @@ def without_debiasing(rows: Iterable[Row]) -> list[Row]:
 
 def mean_over_prompts(rows: Iterable[Row]) -> list[Row]:
     """Pick the rows of representation.csv that are means over prompts, without a debiasing prompt."""
-    return without_debiasing(where(rows, template_id="all"))
+    return without_debiasing(where(rows, template_id=ALL))
 
 
 def _corrected(row: Row) -> Row:
@@ -110,7 +111,7 @@ def _corrected(row: Row) -> Row:
 
 def by_labels(rows: Iterable[Row]) -> str | None:
     """Say by how many labels shares in rows of representation.csv are corrected; None where none is."""
-    means = where(rows, template_id="all")
+    means = where(rows, template_id=ALL)
     labels = [row["n_labelled"] for row in means if row.get("share_corrected") is not None]
     if not labels:
         return None
@@ -136,7 +137,7 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
             share = min(row["share_corrected"] / n, 1.0)
             return share, share, share, (row["corrected_se"] / n) ** 2
     numbers = []
-    for row in [row for row in prompts if row["template_id"] != "all"] or prompts:
+    for row in [row for row in prompts if row["template_id"] != ALL] or prompts:
         women, n = row["n_female"], sum(row[f"n_{gender}"] for gender in genders)
         if not n:
             return None

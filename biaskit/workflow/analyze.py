@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def analyse(
+def rebuild_tables(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Write every table of a run from its rows, rows between models included; returns the notes."""
@@ -58,7 +58,7 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
                 f"{fault}. All tables are rebuilt from the rows; edited files are kept as NAME.changed-N."
             )
             try:
-                analyse(run, unfit.analysis.get("choices"), watcher=watcher)
+                rebuild_tables(run, unfit.analysis.get("choices"), watcher=watcher)
             except BiaskitError as error:
                 raise RunError(f"{fault}, and the tables cannot be rebuilt: {error}") from error
 
@@ -125,7 +125,7 @@ def load(
         from biaskit.measures.personas.label import use_labels
 
         use_labels(path, sheets, gold)
-    return result_of(path, analyse(path, keys, watcher=seen))
+    return result_of(path, rebuild_tables(path, keys, watcher=seen))
 
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:

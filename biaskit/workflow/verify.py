@@ -37,6 +37,7 @@ from biaskit.runs.start import ApiArguments, LocalArguments, api_options, local_
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
 from biaskit.stats.same_counts import p_of_same_counts
+from biaskit.tables.query import Row
 from biaskit.tables.sets import ANALYSIS, TABLES
 
 PROMPTS = 50
@@ -55,7 +56,6 @@ NEGLIGIBLE = math.log(1e-9)
 ALPHA = 0.05
 """How often samples of one distribution may be called different, over all cells of a model together."""
 
-Row = Mapping[str, Any]
 Pair = tuple[Row, Any]  # a stored row and the request that it answers
 
 

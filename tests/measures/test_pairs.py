@@ -18,7 +18,7 @@ import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, StudyError
 from biaskit.measures.pairs.analysis import group_rows, score_of
 from biaskit.records import SentencePair
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 QUIET = {"watcher": bk.Silent()}
 JOBS = {
@@ -210,7 +210,7 @@ def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
     found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
     lines = (found.path / "pairs.jsonl").read_text("ascii").splitlines()
     (found.path / "pairs.jsonl").write_text("\n".join(lines[1:]) + "\n", "ascii")
-    analyse(found.path, **QUIET)
+    rebuild_tables(found.path, **QUIET)
     again = bk.load(found.path)
     assert group(again)["n_pairs"] == 23
     assert again.pair_scores.reason[0] == "no answer stored"
@@ -221,7 +221,7 @@ def test_a_list_with_directions_is_not_said_to_have_none_where_nobody_answered(t
     pairs = rows()
     found = bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
     (found.path / "pairs.jsonl").write_text("", "ascii")
-    analyse(found.path, **QUIET)
+    rebuild_tables(found.path, **QUIET)
     warnings = bk.load(found.path).warnings
     assert any("24 of 24 pairs have no share" in warning for warning in warnings)
     assert not any("no pair has a direction" in warning for warning in warnings)
@@ -233,7 +233,7 @@ def test_two_models_are_compared_where_one_lacks_an_answer(tmp_path: Path) -> No
     found = bk.pairs(*models, pairs=pairs, out=tmp_path / "run", **QUIET)
     lines = (found.path / "pairs.jsonl").read_text("ascii").splitlines()
     (found.path / "pairs.jsonl").write_text("\n".join(lines[1:]) + "\n", "ascii")
-    analyse(found.path, **QUIET)
+    rebuild_tables(found.path, **QUIET)
     between = bk.load(found.path).tests.query("model_a != model_b").set_index("quantity")
     assert between.n_a["share"] == 23
     assert "1 pairs left out, not in every model" in between.reason["share"]
@@ -243,7 +243,7 @@ def test_a_changed_sentence_in_a_row_is_refused(probed: bk.PairsResult) -> None:
     file = probed.path / "pairs.jsonl"
     file.write_text(file.read_text("ascii").replace("said she won", "said xhe won", 1), "ascii")
     with pytest.raises(RunError):
-        analyse(probed.path, **QUIET)
+        rebuild_tables(probed.path, **QUIET)
 
 
 @pytest.mark.parametrize("option", ["jobs", "templates", "context", "continuations", "system_prompt"])
@@ -297,7 +297,7 @@ def test_a_file_a_data_frame_and_a_list_give_the_same_rows(tmp_path: Path) -> No
 def test_tables_need_nothing_but_the_run(probed: bk.PairsResult, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in (probed.path / "tables").glob("*.csv")}
     shutil.rmtree(probed.path / "tables")
-    analyse(probed.path, **QUIET)
+    rebuild_tables(probed.path, **QUIET)
     assert before == {path.name: path.read_bytes() for path in (probed.path / "tables").glob("*.csv")}
 
 

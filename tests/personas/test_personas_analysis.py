@@ -49,7 +49,7 @@ from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -191,7 +191,7 @@ def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counte
     for row, finish in zip(spoilt, ("refusal", "filter", "stop"), strict=True):
         row["finish_reason"], row["text"] = finish, "Sorry sorry sorry." if finish != "stop" else " \n"
     store(run, rows)
-    analyse(run)
+    rebuild_tables(run)
     assert "sorry" not in {row["word"] for row in table(run, "marked_words")}
     scope = {"occupation": "nurse", "origin": "requested", "method": "calibrated", "gender": "female"}
     before = len([row for row in rows if (row["requested_gender"], row["occupation"]) == ("female", "nurse")])
@@ -231,7 +231,7 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
     asked[4]["text"] = "Job description: the tasks are many."
     asked[5]["text"] = "\u200b"  # no white space, so not empty; and of nobody
     store(run, rows)
-    analyse(run)
+    rebuild_tables(run)
     of_those = [row for row in table(run, "text_outcomes") if row["requested_gender"] == "nonbinary"]
     n = Counter[str]()
     for row in of_those:
@@ -470,7 +470,7 @@ def test_the_order_of_lines_changes_nothing(small: Path, seed: int) -> None:
     before, rows = tables(small), stored(small)
     random.Random(seed).shuffle(rows)
     store(small, rows)
-    analyse(small)
+    rebuild_tables(small)
     assert before == tables(small)
 
 
@@ -480,7 +480,7 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
         {**row, "key": f"{i:032x}", "text": story("male", "splendid")} for i, row in enumerate(rows[:7])
     ]
     store(small, [*strangers, *rows])
-    notes = analyse(small)
+    notes = rebuild_tables(small)
     assert "7 stored texts are not part of this study and were not used" in notes
     after = tables(small)
     assert {n for n in before if before[n] != after[n]} == {"analysis.json"}
@@ -492,8 +492,8 @@ from pathlib import Path
 from biaskit.measures.personas.vectors import cache, training
 training.FEWEST_EPOCHS, training.TRAINING_TOKENS = 3, 0
 cache._read = cache._keep = lambda *_: None  # else the second call would only read what the first one trained
-from biaskit.workflow.analyze import analyse
-analyse(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
+from biaskit.workflow.analyze import rebuild_tables
+rebuild_tables(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
 """
 
 
@@ -530,7 +530,7 @@ SWITCHED = {
 
 def choices(run: Path, **overrides: Any) -> dict[str, Any]:
     """What an analysis with these keys says of its choices."""
-    analyse(run, overrides)
+    rebuild_tables(run, overrides)
     found: dict[str, Any] = analysis(run)["choices"]
     return found
 
@@ -560,7 +560,7 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     categories.write_text(pairs, encoding="utf-8")
     dropped = tmp_path / "dropped.txt"
     dropped.write_text("tough\n", encoding="utf-8")
-    analyse(run, {"k": 4, "categories": str(categories), "drop_words": str(dropped)})
+    rebuild_tables(run, {"k": 4, "categories": str(categories), "drop_words": str(dropped)})
     rows = only(table(run, "clusters"), model="all")
     assert 4 == len(rows)
     words = {word for row in rows for word in row["words"].split()}
@@ -569,7 +569,7 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     assert "warmth" in {row["category"] for row in rows}
     assert ["4"] == [row["k"] for row in table(run, "silhouette") if row["chosen"] == "yes"]
     assert 4 == analysis(run)["clusters"]["n_clusters"]
-    analyse(run, {"clusters": False})
+    rebuild_tables(run, {"clusters": False})
     assert not (run / "tables/clusters.csv").exists()
     assert not (run / "tables/silhouette.csv").exists()
 
@@ -610,6 +610,6 @@ def test_runs_that_share_samples_are_merged_and_analysed_as_one(
         store(half, rows)
         halves.append(half)
     merged = merge([*halves, halves[0]], tmp_path / "merged")
-    analyse(merged)
+    rebuild_tables(merged)
     assert len(stored(made.path)) == len(stored(merged))
     assert tables(made.path) == tables(merged)

@@ -18,7 +18,7 @@ from biaskit.progress import Silent
 from biaskit.report.render.text import render_text
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
-from biaskit.workflow.analyze import analyse, load, result_of
+from biaskit.workflow.analyze import load, rebuild_tables, result_of
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = recorded_run("recorded:demo-base", out=tmp_path_factory.mktemp("recorded") / "run")
-    analyse(path, FAST)
+    rebuild_tables(path, FAST)
     return path
 
 

@@ -14,7 +14,7 @@ import biaskit as bk
 from biaskit.errors import RunError
 from biaskit.measures.probe.command import probe
 from biaskit.runs.rows import row_line
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 Row = dict[str, Any]
 ASKED = {"jobs": ["nurse", "plumber"], "templates": "1-2"}
@@ -77,7 +77,7 @@ def test_a_target_word_that_begins_one_of_another_group_is_named(model: str, tmp
     def notes(tokens: str) -> list[str]:
         change = in_bytes[tokens]
         rewrite(run, lambda row: {**row, "target_words": [change(e) for e in row["target_words"]]})
-        return [note for note in analyse(run) if "begins" in note]
+        return [note for note in rebuild_tables(run) if "begins" in note]
 
     (said,) = notes("token")
     assert said.startswith("a: ' He' (male) begins ' Her' (female): ' He' counts without it (")
@@ -104,7 +104,7 @@ def test_a_run_says_in_its_notes_and_repr_that_a_models_shares_are_weak_evidence
     ):
         manifest["models"]["m"]["reach"] = {"implicit": {prompt_format: 0.05, "chat-prefill": there}}
         (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-        assert any(note.startswith(more) for note in analyse(run))
+        assert any(note.startswith(more) for note in rebuild_tables(run))
 
 
 @pytest.mark.parametrize(("explicit", "first"), [(-9.0, "Implicit"), (-4.0, "Explicit")])

@@ -19,7 +19,7 @@ from biaskit.runs.rows import row_line
 from biaskit.stats.proportions import wilson
 from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 ASKED: dict[str, Any] = {
     "jobs": "nurse,plumber",
@@ -143,7 +143,7 @@ def test_a_row_that_cannot_be_believed_is_named(change: str, model: str, tmp_pat
         rows.append({**rows[1], "key": "0" * 32})
     (run / "continuations.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
     with pytest.raises(bk.BiaskitError, match=r"continuations\.jsonl, line"):
-        analyse(run)
+        rebuild_tables(run)
 
 
 def test_a_model_without_texts_keeps_its_probabilities_and_says_why(tmp_path: Path) -> None:

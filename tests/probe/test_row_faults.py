@@ -14,7 +14,7 @@ from biaskit.errors import RunError
 from biaskit.records import TargetWord
 from biaskit.runs.rows import row_line
 from biaskit.runs.score_rows import fault_of
-from biaskit.workflow.analyze import analyse, result_of
+from biaskit.workflow.analyze import rebuild_tables, result_of
 
 Row = dict[str, Any]
 Change = Callable[[Row], Row]
@@ -82,8 +82,8 @@ def test_a_row_that_does_not_fit_is_named_by_its_line(stored: Path, tmp_path: Pa
     run = tmp_path / "run"
     rows = changed(stored, run, CHANGES[name])
     with pytest.raises(RunError, match=r"probe\.jsonl, line 3: .*skip_bad_lines=true"):
-        analyse(run)
-    notes = analyse(run, {"skip_bad_lines": True})
+        rebuild_tables(run)
+    notes = rebuild_tables(run, {"skip_bad_lines": True})
     assert any("rows left out as not fitting the study: 1" in note for note in notes)
     made = result_of(run).prompts  # type: ignore[attr-defined]
     assert len(rows) - 1 == made["coverage"].notna().sum()
@@ -96,11 +96,11 @@ def test_two_rows_of_one_cell_are_not_both_believed(stored: Path, tmp_path: Path
     with (run / "probe.jsonl").open("a", encoding="ascii") as file:
         file.write(row_line({**rows[1], **labels, "key": "e" * 32}) + "\n")
     with pytest.raises(RunError, match="another row answers the same prompt"):
-        analyse(run)
+        rebuild_tables(run)
 
 
 def test_an_untouched_run_is_believed_and_so_are_forms_with_and_without_the_space(stored: Path) -> None:
-    analyse(stored)
+    rebuild_tables(stored)
     both = [TargetWord("female", "She"), TargetWord("male", "He")]
     forms = [(one.group, space + one.text) for one in both for space in ("", " ")]
     target_words = [{"group": group, "text": text, "log_prob": -1.0} for group, text in forms]
@@ -110,7 +110,7 @@ def test_an_untouched_run_is_believed_and_so_are_forms_with_and_without_the_spac
 
 def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> None:
     changed(stored, tmp_path / "run", lambda row: {**row, "job": ["nurse"], "template_id": {"a": 1}})
-    assert any("not part of this study" in note for note in analyse(tmp_path / "run"))
+    assert any("not part of this study" in note for note in rebuild_tables(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(("count", "fits"), [(10, True), (11, False)])

@@ -26,7 +26,7 @@ from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Prompt, Sample, SampleRequest, Scored, ScoreRequest, TargetWord
 from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
-from biaskit.workflow.analyze import analyse, describe_run
+from biaskit.workflow.analyze import describe_run, rebuild_tables
 
 # --- one cell, every course it can take ------------------------------------------------------------------
 
@@ -325,7 +325,7 @@ def test_rows_in_any_order_give_the_same_tables(run: Run) -> None:
     lines = (path / "probe.jsonl").read_bytes().splitlines(keepends=True)
     random.Random(3).shuffle(lines)
     (path / "probe.jsonl").write_bytes(b"".join(lines))
-    analyse(path)
+    rebuild_tables(path)
     assert (made, digest) == (tables(path), kept(path)["rows_digest"])
 
 

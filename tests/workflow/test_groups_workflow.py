@@ -15,7 +15,7 @@ import biaskit as bk
 from biaskit.errors import BiaskitError
 from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.words.log_odds import FIXED_CALIBRATION_WORDS
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 RACES = {
     "White": "tall blue mild pale quick fair",
@@ -81,7 +81,7 @@ def test_another_unmarked_group_is_another_table_and_signature(run: Path, tmp_pa
 
     before = made()
     assert "groups=" in before[1]
-    analyse(tmp_path / "r", {**FAST, "unmarked": ["Black"]})
+    rebuild_tables(tmp_path / "r", {**FAST, "unmarked": ["Black"]})
     after = made()
     assert before[0] != after[0]
     assert before[1] != after[1]

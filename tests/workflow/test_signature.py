@@ -23,7 +23,7 @@ from biaskit.measures.personas.vectors import training
 from biaskit.measures.probe.command import probe
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.study.keys import DISPLAY_KEYS
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 Made = tuple[dict[str, bytes], str]
 
@@ -35,7 +35,7 @@ def made(run: Path) -> Made:
 
 
 def analysed(run: Path, settings: Mapping[str, Any]) -> Made:
-    analyse(run, dict(settings))
+    rebuild_tables(run, dict(settings))
     return made(run)
 
 

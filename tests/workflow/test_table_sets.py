@@ -19,7 +19,7 @@ from biaskit.measures.probe.command import probe
 from biaskit.progress import Silent
 from biaskit.runs.collection import gather
 from biaskit.tables.sets import ANALYSIS, UnfitError, read_set
-from biaskit.workflow.analyze import analyse, make_fit, result_of
+from biaskit.workflow.analyze import make_fit, rebuild_tables, result_of
 from biaskit.workflow.compare import compare
 
 Tables = dict[str, bytes]
@@ -101,7 +101,7 @@ def test_a_kill_at_any_moment_leaves_one_set_or_one_that_tells(
     while killed:
         n += 1
         run = Path(shutil.copytree(source, tmp_path / "run"))
-        killed = killed_at(n, lambda run=run: analyse(run), within=run / "tables")  # type: ignore[misc]
+        killed = killed_at(n, lambda run=run: rebuild_tables(run), within=run / "tables")  # type: ignore[misc]
         left = {name: content for name, content in of(run).items() if name in before}
         try:
             read_set(run)
@@ -114,7 +114,7 @@ def test_a_kill_at_any_moment_leaves_one_set_or_one_that_tells(
         make_fit([run], Silent())
         read_set(run)
         assert {name: content for name, content in of(run).items() if name in before} in (before, after)
-        analyse(run)
+        rebuild_tables(run)
         assert after == of(run), f"killed at {n}: files that stayed, or other tables"
         shutil.rmtree(run)
     assert n > 5 * len(before)
@@ -131,7 +131,7 @@ def said_of(run: Path) -> str:
 
 
 def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_path: Path) -> None:
-    analyse(grown)
+    rebuild_tables(grown)
     compare(grown, out=tmp_path / "c", settings={"margin.share": 0.2})
     again = lambda: compare(grown, out=tmp_path / "c", settings={"margin.share": 0.01})  # noqa: E731
     n, unfit = 0, list[str]()
@@ -166,7 +166,7 @@ def damages() -> Iterator[tuple[str, Callable[[Path], object]]]:
 def test_a_table_that_is_not_as_written_is_told_by_all_and_made_again(
     grown: Path, name: str, damage: Callable[[Path], object]
 ) -> None:
-    analyse(grown)
+    rebuild_tables(grown)
     whole = of(grown)
     result = result_of(grown)
     damage(grown / "tables")
@@ -181,7 +181,7 @@ def test_a_table_that_is_not_as_written_is_told_by_all_and_made_again(
 
 
 def test_an_edited_table_is_kept_beside_its_place(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    analyse(grown)
+    rebuild_tables(grown)
     whole = of(grown)
     first = edit(grown / "tables" / "tests.csv")
     compare(grown, out=grown.with_name("c"))
@@ -190,19 +190,19 @@ def test_an_edited_table_is_kept_beside_its_place(grown: Path, capsys: pytest.Ca
     assert "tables: tests.csv is not as it was written. All tables are rebuilt" in said
     assert first == (grown / "tables" / "tests.csv.changed-1").read_bytes()
     (grown / "tables" / "tests.csv").write_text("mine", "utf-8")
-    notes = analyse(grown)
+    notes = rebuild_tables(grown)
     assert notes[-1].endswith("tests.csv was edited and is kept as tests.csv.changed-2")
     assert "mine" == (grown / "tables" / "tests.csv.changed-2").read_text("utf-8")
     assert {**whole, "tests.csv.changed-1": first, "tests.csv.changed-2": b"mine"} == of(grown)
 
 
 def test_a_file_of_ones_own_in_the_tables_is_left_alone_and_not_read(grown: Path) -> None:
-    analyse(grown)
+    rebuild_tables(grown)
     for name, content in (("notes.csv", "x,y\n"), ("probe_levels.csv", "of another run"), ("a.xlsx", "PK")):
         (grown / "tables" / name).write_text(content, "utf-8")
     gather([grown])
     assert result_of(grown).table("probe_levels").empty
-    analyse(grown)
+    rebuild_tables(grown)
     kept = {
         path.name: path.read_text("utf-8") for path in (grown / "tables").iterdir() if path.suffix != ".json"
     }
@@ -214,13 +214,13 @@ def test_a_file_of_ones_own_in_the_tables_is_left_alone_and_not_read(grown: Path
     "change", [{"signature": "other"}, {"choices": {}}, {"files": {}}, {"sum": None}, {"rows_digest": "0"}]
 )
 def test_a_record_that_was_changed_is_not_trusted(grown: Path, change: dict[str, Any]) -> None:
-    analyse(grown)
+    rebuild_tables(grown)
     whole = of(grown)
     record = grown / "tables" / ANALYSIS
     record.write_text(json.dumps({**json.loads(whole[ANALYSIS]), **change}), "ascii")
     with pytest.raises(RunError, match=r"analysis\.json was changed .*`biaskit analyze"):
         make_fit([grown], Silent())
-    analyse(grown)
+    rebuild_tables(grown)
     assert {*whole, "analysis.json.changed-1"} == set(of(grown))
     assert whole[ANALYSIS] == record.read_bytes()
 
@@ -233,7 +233,7 @@ def test_a_record_that_is_none_is_one_line(grown: Path, content: bytes) -> None:
             read()
         assert "\n" not in str(error.value)
         assert len(str(error.value)) < 1000
-    analyse(grown)
+    rebuild_tables(grown)
     gather([grown])
 
 
@@ -255,7 +255,7 @@ def test_tables_of_the_prober_are_made_again_with_the_stored_choices(grown: Path
         rows = grown / "probe.jsonl"
         first, *others = rows.read_text("ascii").splitlines(keepends=True)
         rows.write_text("".join([first[:50] + "\n", *others]), "ascii")
-    analyse(grown, chosen)
+    rebuild_tables(grown, chosen)
     whole = of(grown)
     (grown / "tables" / "tests.csv").unlink()
     make_fit([grown], Silent())
@@ -268,14 +268,14 @@ def test_tables_of_the_prober_are_made_again_with_the_stored_choices(grown: Path
 def test_readers_beside_two_writers_see_one_set_or_the_other(grown: Path) -> None:
     ends = []
     for chosen in ({"min_coverage": 1.0}, {"min_coverage": 0.0}):
-        analyse(grown, chosen)
+        rebuild_tables(grown, chosen)
         ends.append({name: content for name, content in of(grown).items() if name != ANALYSIS})
     children = []
     stop = time.monotonic() + 3
     for chosen in ({"min_coverage": 1.0}, {"min_coverage": 0.0}):
         if not (child := os.fork()):
             while time.monotonic() < stop:
-                analyse(grown, chosen)
+                rebuild_tables(grown, chosen)
             os._exit(0)
         children.append(child)
     seen = [0, 0]

@@ -15,7 +15,7 @@ import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, UsageError
 from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.words.log_odds import FIXED_CALIBRATION_WORDS
-from biaskit.workflow.analyze import analyse, analysis_keys
+from biaskit.workflow.analyze import analysis_keys, rebuild_tables
 
 OWN_WORDS = {"female": "warm caring gentle bright", "male": "strong bold loud tall"}
 COMMON = [*FIXED_CALIBRATION_WORDS, "works", "every", "day", "well"]
@@ -105,7 +105,7 @@ def test_calibration_writes_a_study_that_analysis_takes(tmp_path: Path) -> None:
     assert {stated["alpha"]} == set(chosen["alpha"])
     keys = analysis_keys(str(found.study_file), run)
     assert (stated["alpha"], stated["c"]) == (keys["alpha"], keys["c"])
-    analyse(run, keys)
+    rebuild_tables(run, keys)
     assert not before["z"].equals(made.marked_words["z"])
     assert f"c={stated['c']}" in made.analysis()["signature"]
 

@@ -19,7 +19,7 @@ import biaskit as bk
 from biaskit.runs.merge import merge
 from biaskit.runs.rows import row_line
 from biaskit.runs.verification import FILE, Verification, read_verification
-from biaskit.workflow.analyze import analyse
+from biaskit.workflow.analyze import rebuild_tables
 
 Row = dict[str, Any]
 LINES = [
@@ -97,7 +97,7 @@ def test_texts_of_a_script_agree_and_a_changed_one_does_not(script: str) -> None
     assert "agrees" == found.outcome, failing(found)
     assert 6 == found.checks[-1].asked
     change_rows(run, lambda row: row.update(text=row["text"] + " So."), "personas.jsonl")
-    analyse(run)
+    rebuild_tables(run)
     assert {"texts"} == set(failing(verify(run, prompts=6)))
 
 
@@ -119,7 +119,7 @@ def test_shards_and_a_packed_merged_run_agree(script: str) -> None:
     parts = [probe(script, out=f"part-{i}", shard=f"{i}/2") for i in (1, 2)]
     assert "agrees" == verify(parts[0]).outcome
     run = merge(parts, Path("whole"))
-    analyse(run)
+    rebuild_tables(run)
     rows = run / "probe.jsonl"
     (run / "probe.jsonl.gz").write_bytes(gzip.compress(rows.read_bytes()))
     rows.unlink()
@@ -145,7 +145,7 @@ def test_a_forged_probability_with_tables_that_fit_is_found_by_asking(script: st
             row["target_words"][0]["log_prob"] -= 0.3
 
     change_rows(run, forge)
-    analyse(run)
+    rebuild_tables(run)
     found = verify(run)
     assert {"prompts"} == set(failing(found))
     assert "implicit template 1, nurse" in failing(found)["prompts"]
@@ -160,7 +160,7 @@ def test_counts_that_the_model_does_not_draw_are_found_by_asking(script: str) ->
         row |= {"answers": [["Oh.", "stop"]] * row["samples"], "counts": dict.fromkeys(row["counts"], 0)}
 
     change_rows(run, forge)
-    analyse(run)
+    rebuild_tables(run)
     assert {"prompts"} == set(failing(verify(run)))
 
 
@@ -204,7 +204,7 @@ def test_a_changed_study_and_a_list_of_ones_own_that_changed_or_is_away(script: 
 
 def test_other_choices_of_a_later_analysis_are_no_difference(script: str) -> None:
     run = probe(script)
-    analyse(run, {"min_coverage": 0.2})
+    rebuild_tables(run, {"min_coverage": 0.2})
     assert "agrees" == verify(run, ask=False).outcome
 
 

@@ -10,6 +10,7 @@ from biaskit.compare.aliases import key_of
 from biaskit.compare.same_prompts import PromptTexts, vectors_of
 from biaskit.compare.units import Values
 from biaskit.measurement import words
+from biaskit.records import ALL
 from biaskit.runs.collection import StoredRun
 from biaskit.tables.quantities import GAPS
 from biaskit.tables.query import (
@@ -146,7 +147,7 @@ def _represented(rows: Sequence[Row]) -> Number:
         if row.get("share_corrected") is not None:
             return 2 * row["share_corrected"] + row["nonbinary_corrected"] - 1, None
     differences = []
-    for row in apart_from(rows, template_id="all") or rows:
+    for row in apart_from(rows, template_id=ALL) or rows:
         counts = [row["n_female"], row["n_male"], row["n_nonbinary"]]
         if None in counts or not sum(counts):
             return None, f"no text with a gender ({row['template_id']})"
@@ -212,6 +213,6 @@ def _prompts(both: BothKinds, *, with_gender: bool) -> object:
     """The prompt format of a model's texts, and their prompts by template."""
     prompt_format = both.personas.manifest.models[both.personas_model].prompt_format
     asked, prompts = PromptTexts(both.personas.question), {}
-    for name in map(str, distinct(apart_from(both.texts(), template_id="all"), "template_id")):
+    for name in map(str, distinct(apart_from(both.texts(), template_id=ALL), "template_id")):
         prompts[name] = asked.prompt(name, prompt_format, with_gender=with_gender)
     return prompt_format, prompts

@@ -21,7 +21,7 @@ from biaskit.measures.pairs.compare import between_models_on_pairs
 from biaskit.measures.pairs.design import PairsDesign, read
 from biaskit.models.entry import ModelEntry
 from biaskit.progress import Watcher
-from biaskit.records import ScoreRequest, SentencePair
+from biaskit.records import ALL, ScoreRequest, SentencePair
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.score_rows import as_json, describe_analysis, fault_of
@@ -40,8 +40,6 @@ METHODS_VERSION = {"pairs": 2}
 """Raised when the same rows would give other tables."""
 CHOICES = ("margin", "conclusion", "skip_bad_lines")
 """Keys that analysis.json states, so that the same tables can be made again."""
-ALL = "all"
-"""The language, or the stereotype, of a row over all of them."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
 ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
 

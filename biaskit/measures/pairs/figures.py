@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from biaskit.common.wording import count
 from biaskit.measurement import words
+from biaskit.records import ALL
 from biaskit.report.figures import FigureKind
 from biaskit.report.figures.differences import models
 from biaskit.report.figures.drawing import Figure
@@ -27,9 +28,9 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
 
 def pairs(view: View) -> Iterator[Figure]:
     """Draw the share of the feminine sentence, in as many figures as models and languages need."""
-    rows = view.rows("pair_groups", language="all")
+    rows = view.rows("pair_groups", language=ALL)
     yield from view.charts(rows, "pairs", "Share of the feminine sentence", _pairs)
-    of_languages = apart_from(view.rows("pair_groups"), language="all")
+    of_languages = apart_from(view.rows("pair_groups"), language=ALL)
     for number, place, some in portions(distinct(of_languages, "language"), MOST_PANELS):
         rows, title = (
             among(of_languages, "language", some),
@@ -40,8 +41,8 @@ def pairs(view: View) -> Iterator[Figure]:
 
 def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     # More stereotypes than fit stand in the table; a list without any has one row.
-    every = distinct(apart_from(rows, stereotype="all"), "stereotype")
-    names = every[:MOST_ROWS] or ["all"]
+    every = distinct(apart_from(rows, stereotype=ALL), "stereotype")
+    names = every[:MOST_ROWS] or [ALL]
     left_out = f", the first {MOST_ROWS} of {len(every)} stereotypes" if len(every) > MOST_ROWS else ""
     expects = _expected(view)
     arrows = [expects.get(name, "") for name in names]
@@ -56,10 +57,10 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             found = [row_at.get((language, model, name)) for name in names]
             points = [None if row is None else point(row, _SHARE) for row in found]
             dots.append(Dots(view.marks[model], points))
-        title = "" if language == "all" else str(language) or "(none)"
+        title = "" if language == ALL else str(language) or "(none)"
         beside = arrows if any(arrows) else ()
         panels.append(Panel(names, axis, dots, title=title, beside=beside, heading="expected"))
-    n = total(where(rows, model=models[0], stereotype="all"), "n_pairs")
+    n = total(where(rows, model=models[0], stereotype=ALL), "n_pairs")
     caption = words("pairs")["captions"]["pairs"].format(count(n, "pair"), left_out)
     return Plot([Band(panels)], caption, view.entries(models))
 

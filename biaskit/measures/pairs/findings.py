@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, percent, share_with_interval, short
 from biaskit.measurement import words
+from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of
@@ -35,7 +36,7 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
 
 def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Contrast]) -> Iterator[Sentence]:
     """`rows`: of pair_groups.csv."""
-    [whole] = where(rows, language="all", stereotype="all")
+    [whole] = where(rows, language=ALL, stereotype=ALL)
     gap = first(tests, contrast="pairs")
     using = _measured(rows, whole, [gap])
     if gap is not None:
@@ -44,7 +45,7 @@ def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Contrast]) -> Ite
     languages = where(tests, contrast="languages")
     clear = [row for row in languages if outcome_of(row) in DIRECTED]
     for row in clear[:MOST_LANGUAGES]:
-        own = first(rows, language=row.group_a, stereotype="all")
+        own = first(rows, language=row.group_a, stereotype=ALL)
         yield claim(
             *(_TEMPLATES["in_language"], row, "pairs", _measured(rows, own or whole, [row])),
             model=model,
@@ -79,7 +80,7 @@ def _measured(rows: Sequence[Row], row: Row, tests: Sequence[Row | None]) -> str
     sizes = [count(row["n_pairs"], "pair")]
     for name in ("stereotype", "language"):
         n = len(distinct(rows, name)) - 1
-        if row[name] == "all" and n > 1:
+        if row[name] == ALL and n > 1:
             sizes.append(count(n, name))
     estimators = listed(named(rows, "estimator"))
     notes = noted([*tests, row])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from biaskit.measurement import words
+from biaskit.records import ALL
 from biaskit.report.render.document import Document, PaperTable, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.collection import Part
@@ -13,7 +14,6 @@ from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, apart_from, grouped, where
 from biaskit.tables.schema import SCHEMAS
 
-ALL = "all"
 MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
 
 

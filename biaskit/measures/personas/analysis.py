@@ -21,7 +21,7 @@ from biaskit.measures.personas.contrasts import test_rows
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
 from biaskit.measures.personas.labels.correction import Labels, corrected
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
-from biaskit.measures.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
+from biaskit.measures.personas.representation import decile_rows, representation_rows
 from biaskit.measures.personas.srb.clusters import cluster_tables
 from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
 from biaskit.measures.personas.study import PersonasStudy
@@ -43,6 +43,7 @@ from biaskit.measures.personas.words.run_lists import (
 )
 from biaskit.measures.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
+from biaskit.records import ALL
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
@@ -287,7 +288,7 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
     if note and deciles:
         yield note
     by_rules = []
-    for row in where(rows, template_id=ALL_TEMPLATES):
+    for row in where(rows, template_id=ALL):
         if row.get("share_corrected") is None and NOT_ENGLISH not in parts_of_reason(row["reason"]):
             by_rules.append(row)
     texts, dropped = total(by_rules, "n_texts"), total(by_rules, "n_not_inferred")

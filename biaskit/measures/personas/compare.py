@@ -14,7 +14,7 @@ from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, mod
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
 from biaskit.measurement import words as words_of_kind
-from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.swaps import percent_change
@@ -106,7 +106,7 @@ def texts_of(
         values: dict[tuple[str, str], Values] = {}
         for gender, score in product(WOMEN_AND_MEN, SCORES):
             values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
-        means = where(plain, template_id="all")
+        means = where(plain, template_id=ALL)
         least: dict[str, float] = {}
         most: dict[str, float] = {}
         for name in column(defined(means, "female_share"), "occupation"):
@@ -176,7 +176,7 @@ def _one_vector_model(members: Iterable[Texts]) -> bool:
 def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
     """Templates that not all models were asked in the same words."""
     differing = []
-    for name in dict.fromkeys(name for member in members for name in member.templates if name != "all"):
+    for name in dict.fromkeys(name for member in members for name in member.templates if name != ALL):
         everywhere = all(name in member.templates for member in members if member.templates)
         asked = [
             member.asked.prompt(name, member.prompt_format, with_gender=with_gender) for member in members

@@ -11,7 +11,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import workforce_contrast
-from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrast import Contrast, Scope
@@ -19,7 +19,7 @@ from biaskit.stats.contrasts import adjust, within_units
 from biaskit.stats.crossed import p_of_difference
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
-from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
+from biaskit.tables.quantities import AREAS
 from biaskit.tables.query import Row, apart_from, column, defined, first, grouped, lookup, where
 from biaskit.tables.reasons import are_held_out
 
@@ -74,8 +74,8 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
     """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
     for quantity, (trained_on, tested_on) in AREAS.items():
         rows = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
-        mean = first(rows, occupation=ALL_OCCUPATIONS)
-        of_occupations = apart_from(rows, occupation=ALL_OCCUPATIONS) or rows
+        mean = first(rows, occupation=ALL)
+        of_occupations = apart_from(rows, occupation=ALL) or rows
         areas = np.array(column(defined(of_occupations, "auc"), "auc"), dtype=np.float64)
         if not areas.size:
             continue

@@ -10,6 +10,7 @@ from biaskit.common.plain import group_by
 from biaskit.common.wording import count
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, surely_longer
+from biaskit.records import ALL
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import (
@@ -30,7 +31,6 @@ from biaskit.report.figures.view import View, all_marks, spread
 from biaskit.report.figures.workforce import LEGEND, PER_FIGURE, spots_of, square
 from biaskit.report.questions import QuestionId
 from biaskit.stats.classification import CHANCE
-from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import (
     Row,
     apart_from,
@@ -81,7 +81,7 @@ _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 def words(view: View) -> Iterator[Figure]:
     """Draw a figure for each of the first models whose lists are longer than chance."""
-    lists = apart_from(view.rows("word_lists", method="calibrated"), against="all")
+    lists = apart_from(view.rows("word_lists", method="calibrated"), against=ALL)
     marked = grouped(view.rows("marked_words", is_name=False, is_gender_word=False), *_LIST)
     several = len(view.models) > 1
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
@@ -150,8 +150,8 @@ def areas(view: View) -> Iterator[Figure]:
 
 
 def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    means = where(rows, occupation=ALL_OCCUPATIONS)
-    single = apart_from(defined(rows, "auc"), occupation=ALL_OCCUPATIONS)
+    means = where(rows, occupation=ALL)
+    single = apart_from(defined(rows, "auc"), occupation=ALL)
     cells = [cell for cell in CELLS if defined(where(rows, **_scope(cell)), "auc")]
     dots = []
     for model in models:

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from biaskit.measures.personas.texts.documents import REQUESTED, TextDocument
 from biaskit.measures.personas.texts.outcomes import CUT
+from biaskit.records import ALL
 from biaskit.stats.proportions import Proportion, proportion
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import NOT_ENGLISH
@@ -65,7 +66,7 @@ def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[R
             if reason:
                 n, share = None, Proportion(None)
             low, high = share.ci95 or (None, None)
-            columns = {"template_id": "all", "origin": REQUESTED, "outcome": outcome, "n": n}
+            columns = {"template_id": ALL, "origin": REQUESTED, "outcome": outcome, "n": n}
             numbers = {"share": share.estimate, "ci_low": low, "ci_high": high, "reason": reason}
             rows.append({**scope, **columns, **numbers})
     return rows

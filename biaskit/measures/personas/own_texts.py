@@ -13,13 +13,13 @@ from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.command import PersonasResult
 from biaskit.measures.personas.design import resolve, signed_groups
-from biaskit.measures.personas.srb.k_means import ALL_MODELS
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.files import SUFFIXES, names_texts
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.measures.personas.words.groups import check_unmarked
 from biaskit.models.entry import ModelEntry
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.records import ALL
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import Manifest
 from biaskit.runs.merge import store_rows
@@ -112,7 +112,7 @@ def analyze_texts(
         encoding=encoding,
         separator=separator,
     )
-    if len(imported.models) > 1 and ALL_MODELS in imported.models:
+    if len(imported.models) > 1 and ALL in imported.models:
         raise UsageError("A model is called all, which the tables use for the total: rename it.")
     if group_col is not None:
         check_unmarked(study.unmarked, list(imported.groups), group_col)

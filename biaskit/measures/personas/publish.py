@@ -6,6 +6,7 @@ from biaskit.common.wording import percent, percent_range, share_with_interval
 from biaskit.exchange.card import CardTable
 from biaskit.exchange.results import Named
 from biaskit.measurement import words
+from biaskit.records import ALL
 from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
 
@@ -17,14 +18,14 @@ def publish(run: StoredRun, row: Row) -> Named:
         if row.get(column):
             name += f"/{column} {row[column]}"
     n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
-    method = "mean of the prompts' shares" if row["template_id"] == "all" else "Wilson"
+    method = "mean of the prompts' shares" if row["template_id"] == ALL else "Wilson"
     return Named("female", f"{name}/female", n, method)
 
 
 def card(part: Part) -> CardTable:
     """Make the table of a model card: the share of women by occupation, and its bounds."""
     rows = []
-    for row in where(part.tables.get("representation", ()), template_id="all"):
+    for row in where(part.tables.get("representation", ()), template_id=ALL):
         share = share_with_interval(row["female_share"], row["ci_low"], row["ci_high"])
         low, high = row["share_if_dropped_male"], row["share_if_dropped_female"]
         bounds = "–" if low is None or high is None else f"{percent_range(low, high)} %"

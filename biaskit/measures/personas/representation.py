@@ -14,7 +14,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.measures.personas.texts.documents import TextDocument
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
@@ -24,7 +24,6 @@ from biaskit.tables.reasons import NOT_ENGLISH
 Workforce = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
-ALL_TEMPLATES = "all"  # the template_id of the mean of the templates' shares
 _Block = tuple[str, tuple[int | None, str | None], str, str]
 
 
@@ -128,7 +127,7 @@ def _of_occupation(
     of_template = {template: _shares(counts) for template, counts in tallies.items()}
     for template, counts in tallies.items():
         yield template, counts, of_template[template] if read else _NO_SHARES
-    yield ALL_TEMPLATES, sum(tallies.values(), Counter()), _mean(of_template) if read else _NO_SHARES
+    yield ALL, sum(tallies.values(), Counter()), _mean(of_template) if read else _NO_SHARES
 
 
 def _shares(counts: Mapping[str, int]) -> _Shares:
@@ -173,7 +172,7 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
         both = defined(of_template, "female_share", "workforce_share")
         note = _left_out(len(of_template) - len(both), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
-        notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
+        notes.append(f"{model}: {note}" if note and template == ALL else None)
         counts = Counter[tuple[str, int]]()
         for row in both:  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
             decile = min(math.floor(row["female_share"] * 10 + 1e-12), 9)
@@ -210,7 +209,7 @@ def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
     contrasts = []
     plain = without_debiasing(rows)
     prompts_of = grouped(plain, "model", "occupation")
-    for (model,), of_model in grouped(where(plain, template_id=ALL_TEMPLATES), "model").items():
+    for (model,), of_model in grouped(where(plain, template_id=ALL), "model").items():
         shares: dict[str, tuple[float, ...]] = {}
         both = defined(of_model, "female_share", "workforce_share")
         for row in sorted(both, key=itemgetter("occupation")):

@@ -14,8 +14,7 @@ from biaskit.common.wording import joined
 from biaskit.measures.probe.contrasts import arm_of, between_job_groups, in_each_group, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
-from biaskit.records import PromptCell
-from biaskit.report.next_tokens import EVERY_GROUP
+from biaskit.records import ALL, PromptCell
 from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, frame_places, rows_of_groups
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import within_jobs
@@ -88,7 +87,7 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[PromptCell]) -> tuple[li
     blocks = _blocks(of_cells, kinds, design.frames)
     rows: list[Row] = []
     for block in blocks.values():
-        all_jobs = {EVERY_GROUP: list(range(len(block.jobs)))}
+        all_jobs = {ALL: list(range(len(block.jobs)))}
         for job_group, jobs in {**all_jobs, **rows_of_groups(block.jobs, group_of)}.items():
             rows += _rows(block, job_group, jobs, kinds)
     return rows, list(_tests(blocks, group_of, tested, design.study.margin))

@@ -10,8 +10,7 @@ from typing import Any
 from biaskit.common.foreign import visible
 from biaskit.measures.probe.contrasts import arm_of
 from biaskit.measures.probe.shares.cells import own_masses
-from biaskit.records import PromptCell
-from biaskit.report.next_tokens import EVERY_GROUP
+from biaskit.records import ALL, PromptCell
 from biaskit.stats.arms import Arm
 from biaskit.tables.query import Row
 
@@ -146,12 +145,12 @@ class SaidNext:
         if said is None:
             return
         _, groups = self._blocks.setdefault(arm_of(cell), (str(row["estimator"]), {}))
-        for name in (cell.job_group, EVERY_GROUP):
+        for name in (cell.job_group, ALL):
             groups.setdefault(name, _Group()).add(said)
 
     def rows(self, cells: Sequence[PromptCell]) -> list[Row]:
         """Make the rows of probe_next.csv, of a block all cells first; `cells`: every one in study order."""
-        names = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
+        names = dict.fromkeys([ALL, *(cell.job_group for cell in cells)])
         rows: list[Row] = []
         for arm in dict.fromkeys(map(arm_of, cells)):
             estimator, groups = self._blocks.get(arm, ("", {}))

@@ -8,6 +8,7 @@ from itertools import cycle
 from typing import TypeVar
 
 from biaskit.common.wording import first_words, percent
+from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of, prompt_formats_of
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Entry, Panel, Plot
@@ -38,7 +39,7 @@ class View:
     def rows(self, table: str, **wanted: object) -> list[Row]:
         """Pick rows of a table for these models (each has one format) and the wanted values."""
         rows = where(self.part.tables.get(table, ()), **wanted)
-        return [row for row in rows if row.get("model", "") in (*self.models, "all", "")]
+        return [row for row in rows if row.get("model", "") in (*self.models, ALL, "")]
 
     def tests(self, **wanted: object) -> list[Contrast]:
         """Pick rows of tests.csv for these models and the wanted values."""

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from biaskit.measures.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
 from biaskit.measures.personas.srb.k_means import (
-    ALL_MODELS,
     Clustering,
     choose_k,
     find_clusters,
     k_grid,
     words_to_cluster,
 )
+from biaskit.records import ALL
 from biaskit.stats.arrays import BoolArray
 
 # methods/index#reference-values: the released run's women:men occupations in GPT-3.5, GPT-4o-mini and
@@ -211,8 +211,8 @@ def test_lists_that_hold_clusters_by_the_same_coin_are_kept_as_often_as_their_sw
 def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
     """care 3:0 and 0:0, engine 1:2 and 0:1: none kept (model b), both differ by half when summed."""
     found = four()
-    assert [False] * 4 == [row.kept for row in found.rows if row.model != ALL_MODELS]
-    assert [True] * 2 == [row.kept for row in found.rows if row.model == ALL_MODELS]
+    assert [False] * 4 == [row.kept for row in found.rows if row.model != ALL]
+    assert [True] * 2 == [row.kept for row in found.rows if row.model == ALL]
     assert (0, 1.0) == (found.n_kept, found.share_passing)
     alone = find_clusters({k: v for k, v in FOUR_LISTS.items() if k[0] == "a"}, list(FOUR), FOUR_VECTORS)
     assert [True, True] == [row.kept for row in alone.rows if row.model == "a"]
@@ -225,7 +225,7 @@ def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
 def test_fewer_than_four_words_with_a_vector_give_a_reason_for_every_model() -> None:
     found = find_clusters(FOUR_LISTS, list(FOUR)[:3], FOUR_VECTORS[:3])
     assert "3 words to cluster; at least 4 are needed" == found.reason
-    assert ["a", "b", ALL_MODELS] == [row.model for row in found.rows]
+    assert ["a", "b", ALL] == [row.model for row in found.rows]
     assert {found.reason} == {row.reason for row in found.rows}
     assert {(None, None, None)} == {(r.cluster, r.n_occupations_female, r.kept) for r in found.rows}
     assert (None, None, None, ()) == (found.n_clusters, found.n_kept, found.share_passing, found.curve)
@@ -311,10 +311,10 @@ def test_counts_are_those_of_a_plain_loop_and_every_word_is_in_one_cluster(angle
         assert 1 == len(set(angles))
         return
     models = list(dict.fromkeys(model for model, _, _ in lists))
-    assert sorted(words) == sorted(w for r in found.rows if r.model == ALL_MODELS for w in r.words.split())
+    assert sorted(words) == sorted(w for r in found.rows if r.model == ALL for w in r.words.split())
     for row in found.rows:
         for gender, n in (("female", row.n_occupations_female), ("male", row.n_occupations_male)):
-            inside = models if row.model == ALL_MODELS else [row.model]
+            inside = models if row.model == ALL else [row.model]
             assert n == _plain_count(lists, inside, gender, row.words.split())
 
 

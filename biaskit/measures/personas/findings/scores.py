@@ -15,6 +15,7 @@ from biaskit.measures.personas.findings.texts import (
     whose,
     women_against_men,
 )
+from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim, templates_of
 from biaskit.report.findings.finding import noted, outcome_of
@@ -22,7 +23,7 @@ from biaskit.report.findings.sentence import DETAIL, Piece, Sentence, filled, se
 from biaskit.runs.collection import Part
 from biaskit.stats.classification import CHANCE
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
+from biaskit.tables.quantities import AREAS
 from biaskit.tables.query import Row, defined, named, undefined, where
 
 CARRIED = "auc_transfer"
@@ -85,7 +86,7 @@ def _claim(
 
 def _areas(part: Part, model: str) -> Iterator[Sentence]:
     """Claim the first area that was measured, `auc_transfer` before the others, and note the rest."""
-    means = where(part.tables.get("text_transfer", ()), occupation=ALL_OCCUPATIONS, model=model)
+    means = where(part.tables.get("text_transfer", ()), occupation=ALL, model=model)
     quantities = sorted(AREAS, key=lambda quantity: quantity != CARRIED)
     measured: dict[str, Contrast] = {}
     for quantity in quantities:

@@ -12,6 +12,7 @@ from typing import Any
 from biaskit.common.wording import count, first_words, people, short
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.texts import texts_measured, whose
+from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
 from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of
@@ -43,7 +44,7 @@ def words(content: Content) -> Iterator[Sentence]:
 def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
     """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
-    return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != "all"]
+    return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != ALL]
 
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:

@@ -19,7 +19,7 @@ from biaskit.measures.personas.labels.drawing import CELL, FOLDER, Drawn, Stored
 from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
-from biaskit.records import GENDERS
+from biaskit.records import ALL, GENDERS
 from biaskit.stats.arrays import FloatArray, IntArray
 from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
 from biaskit.stats.proportions import wilson
@@ -85,7 +85,7 @@ def corrected(
         columns[cell] = _corrected(texts, look_up(texts), n_then.get(cell))
     with_labels: list[Row] = []
     for row in rows:
-        own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
+        own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == ALL else {}
         added = {name: own.get(name) for name in _COLUMNS}
         with_labels.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
     validated: list[Row] = []

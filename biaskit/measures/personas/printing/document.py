@@ -9,12 +9,12 @@ from typing import Any
 
 from biaskit.common.wording import PEOPLE
 from biaskit.measurement import words as words_of_kind
+from biaskit.records import ALL
 from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, Tables, apart_from, column, defined, distinct, grouped, total, where
 from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
@@ -75,7 +75,7 @@ def _validation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     """Make a line per occupation (and debiasing prompt), the mean of its prompts."""
-    means = where(rows, template_id="all")
+    means = where(rows, template_id=ALL)
     if means and "debiasing_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_debiasing(means)
         return
@@ -117,7 +117,7 @@ def _words(marked: Sequence[Row], lists: Sequence[Row]) -> Iterator[TitledTable]
 
 
 def _marks(row: Row) -> str:
-    return WHO[row["gender"]] + (" (all)" if row["against"] == "all" else "")
+    return WHO[row["gender"]] + (" (all)" if row["against"] == ALL else "")
 
 
 def _list_by_list(lists: Sequence[Row], words_of_list: WordsOfList) -> Sequence[Row]:
@@ -164,8 +164,8 @@ def _debiasing_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _clusters(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     kept = where(rows, kept=True)
-    of_models = distinct(apart_from(kept, model="all"), "cluster")
-    shown = [row for row in where(kept, model="all") if row["cluster"] in of_models]
+    of_models = distinct(apart_from(kept, model=ALL), "cluster")
+    shown = [row for row in where(kept, model=ALL) if row["cluster"] in of_models]
     lines = [{**row, "first": row["words"][:70]} for row in shown[:MOST_OCCUPATIONS]]
     yield from laid_out("clusters", lines, place=claim.place("GAS(P), Figure 5"))
 
@@ -185,7 +185,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
     lines = []
-    for row in defined(where(rows, occupation=ALL_OCCUPATIONS), "auc"):
+    for row in defined(where(rows, occupation=ALL), "auc"):
         origins = {"trained": _IN_PROMPT[row["trained_on"]], "tested": _IN_PROMPT[row["tested_on"]]}
         lines.append({**row, **origins})
     control = _PRINTED["text_transfer"]["control"] * are_held_out(lines)

@@ -14,6 +14,7 @@ from typing import Any
 
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.printing.document import WHO, with_who
+from biaskit.records import ALL
 from biaskit.report.reasons import because
 from biaskit.report.render.cells import UNDEFINED, number, percent
 from biaskit.report.render.document import Heading, PaperTable, TitledTable, listed_table
@@ -161,14 +162,14 @@ def _only_in(tables: Tables, occupation: str, method: str) -> _Draft:
     marked = where(tables.get("marked_words", ()), **scope)
     body = []
     for model in distinct(lists, "model"):
-        for gender, against in (("male", "female"), ("female", "male"), ("nonbinary", "all")):
+        for gender, against in (("male", "female"), ("female", "male"), ("nonbinary", ALL)):
             listed = first(lists, model=model, gender=gender, against=against)
             if listed is None:
                 continue
             alone_of_gender = where(alone_in_method, model=model, gender=gender)
-            if against == "all":
+            if against == ALL:
                 # word_methods.csv leaves out a gender against both others: the two lists side by side.
-                all_others = where(marked, model=model, gender=gender, against="all")
+                all_others = where(marked, model=model, gender=gender, against=ALL)
                 of_other = column(apart_from(all_others, method=method), "word")
                 alone_of_gender = [row for row in all_others if row["word"] not in of_other]
             words, undefined = column(alone_of_gender, "word"), listed["n_marked"] is None
@@ -216,7 +217,7 @@ def _srb_tests(tests: Sequence[Contrast]) -> Iterator[_Draft]:
 
 
 def _clusters(rows: Sequence[Row]) -> Iterator[_Draft]:
-    of_models = apart_from(rows, model="all")
+    of_models = apart_from(rows, model=ALL)
     kept = distinct(where(of_models, kept=True), "cluster")
     if not kept:
         return

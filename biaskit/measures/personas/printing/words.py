@@ -17,6 +17,7 @@ from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, surely_longer
 from biaskit.measures.personas.printing.document import ORIGINS, WHO, group_tables
 from biaskit.measures.personas.printing.papers import MOST_LETTERS
+from biaskit.records import ALL
 from biaskit.report.render.cells import number, p_value
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.runs.store import slug
@@ -65,7 +66,7 @@ def _lists(lists: Sequence[Row]) -> list[Row]:
     """
     lists = defined(lists, *BEYOND)
     lists = where(lists, origin="inferred") or lists
-    pairs = apart_from(lists, against="all")
+    pairs = apart_from(lists, against=ALL)
     in_pairs = distinct(pairs, "gender")
     others = [row for row in lists if row["gender"] not in in_pairs]
     return [*surely_longer(pairs), *surely_longer(others)]
@@ -77,7 +78,7 @@ def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> 
     notes = [_SAYS["note"]]
     for gender, words in words_of.items():
         first_list, *other_lists = where(lists, gender=gender)
-        against = "all others" if first_list["against"] == "all" else people(first_list["against"])
+        against = "all others" if first_list["against"] == ALL else people(first_list["against"])
         strongest = _SAYS["strongest"].format(MOST_ROWS) if len(words) > MOST_ROWS else ""
         said = {"against": against, "strongest": strongest, "words": count(len(words), "word")}
         ending = _SAYS["of_one_list"].format(number(first_list["null_p95_beyond"], 1))

@@ -34,9 +34,7 @@ def sample_texts(design: PersonasDesign, session: Session[TextGenerator]) -> Out
         return SampleWork(sharded, generators[label], formats[label], stored)
 
     def entry_of(label: str) -> ModelEntry:
-        earlier = session.manifest.models.get(label)
-        batch_size = None if earlier is None else earlier.batch_size
-        return ModelEntry.of(generators[label].identity, formats[label], batch_size=batch_size)
+        return ModelEntry.of(generators[label].identity, formats[label])
 
     models = {label: generators[label] for label in formats}
     ask_models(session, design, models, stored, work_of, entry_of)

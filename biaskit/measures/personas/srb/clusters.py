@@ -8,13 +8,13 @@ from itertools import product
 
 from biaskit.common.plain import attributes
 from biaskit.corpora.loaders import load_categories, load_word_list
-from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
+from biaskit.measures.personas.srb.k_means import find_clusters, words_to_cluster
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments
 from biaskit.measures.personas.vectors.files import load_pretrained
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.run_lists import RunLists
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.tables.query import Row
 
 
@@ -52,7 +52,7 @@ def cluster_tables(
     fields = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
     record["clusters"] = attributes(clustering, fields)
     rows = [asdict(row) for row in clustering.rows]
-    if documents.models == (ALL_MODELS,):
+    if documents.models == (ALL,):
         # Imported texts without a model column: their one model is the sum already.
         rows = rows[::2]
     return {"clusters": rows, "silhouette": [asdict(row) for row in clustering.curve]}

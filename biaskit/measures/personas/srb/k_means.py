@@ -22,7 +22,7 @@ from biaskit.common.plain import group_by
 from biaskit.common.wording import first_words
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 
@@ -31,7 +31,6 @@ WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its texts with an inferred gender."""
 KRule = Literal["max", "largest-gain"]
 
-ALL_MODELS = "all"  # stands in the column `model` of rows whose counts are summed over models
 SHORT_WORDS_KEPT = frozenset({"dr", "md"})
 FEWEST_WORDS = 4
 RANDOM_STATE = 42
@@ -46,7 +45,7 @@ DISTANCES_KEPT = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A row of clusters.csv: one cluster in one model, or summed over models (`ALL_MODELS`)."""
+    """A row of clusters.csv: one cluster in one model, or summed over models (`ALL`)."""
 
     model: str
     cluster: int | None = None  # from 1, those in most lists first
@@ -54,7 +53,7 @@ class ClusterRow:
     n_occupations_female: int | None = None
     n_occupations_male: int | None = None
     female_share: float | None = None  # of the occupation-gender pairs
-    # One verdict for all models; in rows of `ALL_MODELS` the 50 % rule on the sums alone.
+    # One verdict for all models; in rows of `ALL` the 50 % rule on the sums alone.
     kept: bool | None = None
     category: str | None = None
     p_value: float | None = None  # of |F − M| with the two lists of an occupation swapped at random
@@ -153,7 +152,7 @@ def find_clusters(
             clusters = list(map(tuple, group_by(usable_words, label_of.__getitem__).values()))
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
-        rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
+        rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL))
         return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
     rows, n_kept, n_passing, chance = _judge(lists, clusters, released, categories or {}, seed)
     n = len(clusters)
@@ -258,7 +257,7 @@ def _judge(
     categories: Mapping[str, str],
     seed: int,
 ) -> tuple[tuple[ClusterRow, ...], int, int, FloatArray]:
-    """Make a row per cluster and model, then one for `ALL_MODELS`.
+    """Make a row per cluster and model, then one for `ALL`.
 
     Beside the rows: how many clusters are kept, how many pass the 50 % rule on the sums, and how many are
     kept in each of the swaps.
@@ -284,9 +283,9 @@ def _judge(
     for i, words in enumerate(ordered):
         category = _named_most(words, categories)
         of_models = [*counts[i].tolist(), summed[i].tolist()]
-        for at, (model, (f, m)) in enumerate(zip((*models, ALL_MODELS), of_models, strict=True)):
+        for at, (model, (f, m)) in enumerate(zip((*models, ALL), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model has a word of it")
-            judged = bool(passing[i] if model == ALL_MODELS else is_kept_in_all[i])
+            judged = bool(passing[i] if model == ALL else is_kept_in_all[i])
             of_chance = float(chance.p_value[i, at]), float(chance.kept[i, at])
             found = share, judged, category, *of_chance, reason
             rows.append(ClusterRow(model, i + 1, " ".join(words), f, m, *found))

@@ -25,6 +25,7 @@ from biaskit.common.sheets import XLSX, open_sheet, split_sheet
 from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import BiaskitError, CorpusError, MissingExtraError, nearest
+from biaskit.records import ALL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +140,7 @@ def _label_of(path: Path) -> str:
     name = Path(path.name.removesuffix(".gz")).stem
     try:
         # `all` is what tables call the sum of models and of occupations.
-        return UNNAMED if name == "all" or not name.isprintable() else check_label(name, "The file's name")
+        return UNNAMED if name == ALL or not name.isprintable() else check_label(name, "The file's name")
     except CorpusError:
         return UNNAMED
 

@@ -17,13 +17,12 @@ from biaskit.measures.personas.words.contrasts import WordList, contrast_lists
 from biaskit.measures.personas.words.labelled_texts import Contrast, labelled_texts
 from biaskit.measures.personas.words.log_odds import DEFAULT_PRIOR, METHODS, Prior
 from biaskit.measures.personas.words.shuffles import N_SHUFFLES
-from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-AGAINST_ALL = "all"  # what a gender is compared with where several others had to be passed
 
 Place = Literal["both", "other-gender", "inferred-only", "requested-only"]
 
@@ -63,12 +62,12 @@ def word_lists(
     lists: list[WordList] = []
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
         texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)
-        rng = generator(seed, "word_lists", [*row_key, AGAINST_ALL if len(groups) > 2 else "/".join(groups)])
+        rng = generator(seed, "word_lists", [*row_key, ALL if len(groups) > 2 else "/".join(groups)])
         contrasts = []
         for g, gender in enumerate(groups):
             others = tuple((h,) for h in range(len(groups)) if h != g)
             opponents = groups[:g] + groups[g + 1 :]
-            said = opponents[0] if len(opponents) == 1 else AGAINST_ALL
+            said = opponents[0] if len(opponents) == 1 else ALL
             contrasts.append(Contrast((g,), others, gender, opponents, said))
         lists += contrast_lists(texts, contrasts, prior, methods, rng, n_shuffles)
     return lists

@@ -19,9 +19,9 @@ from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.measures.personas.words.contrasts import WordList
-from biaskit.measures.personas.words.lists import AGAINST_ALL, overlap, word_lists
+from biaskit.measures.personas.words.lists import overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.tables.query import Row
 
@@ -201,7 +201,7 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
             continue
         for (gender, against), of_both in group_by(lists_here, attrgetter("gender", "against")).items():
             words = {word_list.method: word_list.listed for word_list in of_both}
-            for method, rival in permutations(reversed(METHODS)) if against != AGAINST_ALL else ():
+            for method, rival in permutations(reversed(METHODS)) if against != ALL else ():
                 for word in words[method]:
                     if word not in words[rival]:
                         yield {**_scope(key), "gender": gender, "word": word, "only_in": method}

@@ -28,11 +28,11 @@ from biaskit.measures.personas.texts.names import says_gender
 from biaskit.measures.personas.words.comparisons import TextComparison, some_of
 from biaskit.measures.personas.words.run_lists import Progress, RunLists
 from biaskit.measures.personas.words.shuffles import why_unequal
-from biaskit.records import WOMEN_AND_MEN
+from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
 from biaskit.stats.resampling import generator
-from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
+from biaskit.tables.quantities import AREAS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
@@ -79,11 +79,11 @@ def transfer_rows(
             for cell in CELLS:
                 area = _area(samples[cell[0]], samples[cell[1]], study, [model, occupation, *cell])
                 areas_of[cell].append(area)
-                if occupation != ALL_OCCUPATIONS:  # texts without an occupation: the mean is theirs
+                if occupation != ALL:  # texts without an occupation: the mean is theirs
                     yield _row(model, occupation, cell, area, study)
         for cell, areas in areas_of.items():
             if areas:
-                yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study)
+                yield _row(model, ALL, cell, _mean(areas), study)
     progress(n_pairs, n_pairs)
 
 

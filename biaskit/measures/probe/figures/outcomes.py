@@ -7,12 +7,12 @@ from itertools import islice
 
 from biaskit.measurement import words
 from biaskit.measures.probe.figures.groups import CAPTIONS
+from biaskit.records import ALL
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
 from biaskit.report.figures.style import HATCHES, asked, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
-from biaskit.report.next_tokens import EVERY_GROUP
 from biaskit.tables.query import (
     Row,
     apart_from,
@@ -48,11 +48,11 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
         if any(column(where(rows, outcome=kind), "share")):
             looks[kind] = (words_of_kind, colour, HATCHES[i % 2 * 3])
     several = len(distinct(rows, "model")) > 1
-    of_groups = apart_from(rows, job_group=EVERY_GROUP)
+    of_groups = apart_from(rows, job_group=ALL)
     bars: dict[str, dict[str, Bar]] = {}
     drawn = grouped(of_groups or rows, "model", "bias_type", "job_group")
     for (model, bias_type, group), of_bar in islice(drawn.items(), _MOST_ROWS):
-        jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
+        jobs = jobs_of(view.part, group) if group not in (ALL, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
         share_of = {row["outcome"]: row["share"] for row in of_bar}
         parts = [(share_of[kind], *look[1:]) for kind, look in looks.items() if kind in share_of]

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from biaskit.common.wording import percent, share_with_interval
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
+from biaskit.records import ALL
 from biaskit.report.content import Content
 from biaskit.report.findings.sentence import Foreign, Piece, Sentence, filled, percents, sentence_of
-from biaskit.report.next_tokens import EVERY_GROUP, the_rest
+from biaskit.report.next_tokens import the_rest
 from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, grouped, where
 
@@ -21,7 +22,7 @@ RARE = 0.01
 def coverage(content: Content) -> Iterator[Sentence]:
     """Say little coverage, and answers that decline."""
     for block in blocks_in(content):
-        next_tokens = grouped(where(block.of_table("probe_next"), job_group=EVERY_GROUP), "model")
+        next_tokens = grouped(where(block.of_table("probe_next"), job_group=ALL), "model")
         for model in block.models:
             yield from _coverage(block, model, next_tokens.get((model,), ()))
             yield from _declined(block, model)
@@ -41,7 +42,7 @@ def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iter
 
 def _declined(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     """Say which part of the answers declines, where more than a few do."""
-    declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome="declines")
+    declined = where(block.outcomes.get((model,), ()), job_group=ALL, outcome="declines")
     for row in defined(declined, "share"):
         if row["share"] >= RARE:
             number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
