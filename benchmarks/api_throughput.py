@@ -51,7 +51,7 @@ def resident_mb() -> float:
 
 def ours(url: str, n: int) -> dict[str, Any]:
     """The generator as `biaskit personas` uses it, and the run's own writer."""
-    from biaskit.models.api.capabilities import Capabilities
+    from biaskit.models.api.abilities import Abilities
     from biaskit.models.api.endpoint import open_endpoint
     from biaskit.models.api.opening import open_api_generator
     from biaskit.models.api.options import ApiOptions
@@ -60,7 +60,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
 
     spec = f"api:toy@{url}"
     # What doctor finds of this server; as in a resumed run, it is not asked again.
-    found = Capabilities(answered_by="toy", completions=True, latency=0.5, parallel=4.0)
+    found = Abilities(answered_by="toy", completions=True, latency=0.5, parallel=4.0)
     endpoint = open_endpoint(spec, label="toy", keys={}, endpoint_name=None)
     known = entry(abilities=found.as_json(), fingerprint=endpoint.fingerprint)
     requests = [

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from biaskit.arguments import checked
 from biaskit.errors import UsageError
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
 from biaskit.records import OWN_SYSTEM, PROBE_FORMATS, ModelIdentity
@@ -24,7 +24,7 @@ class Examination(Printed):
 
     label: str
     identity: ModelIdentity
-    abilities: Capabilities | None  # of an API; a local model is not measured
+    abilities: Abilities | None  # of an API; a local model is not measured
     used: Mapping[str, float | None]
 
     def estimators(self) -> dict[str, list[str]]:
@@ -119,8 +119,8 @@ def doctor(model: str, *, watcher: Watcher | None = None, **options: Unpack[ApiA
     with closing(open_scorer(spec, label=label, api=api)) as scorer:
         identity = scorer.identity
         measured = identity.abilities if is_api(spec) else None
-        capabilities = None if measured is None else Capabilities.from_json(measured)
-        return Examination(label, identity, capabilities, scorer.used())
+        abilities = None if measured is None else Abilities.from_json(measured)
+        return Examination(label, identity, abilities, scorer.used())
 
 
 def _two_columns(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> TitledTable:

@@ -73,7 +73,7 @@ def measured_before(shape: Mapping[str, Any] | None = None) -> ModelEntry:
         with ApiServer(MODEL, Behaviour(**{"canned": CANNED, **(shape or {})})) as server:
             scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
             scorer.close()
-        _FOUND[asked] = scorer.capabilities.as_json()
+        _FOUND[asked] = scorer.abilities.as_json()
     return entry(abilities=_FOUND[asked], fingerprint=endpoint.fingerprint)
 
 

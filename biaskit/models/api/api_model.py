@@ -1,4 +1,4 @@
-"""The part that API scorers and generators share: identity, capabilities, requests."""
+"""The part that API scorers and generators share: identity, abilities, requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from biaskit.models.api.capabilities import CONTINUED, Capabilities, tokens_most
+from biaskit.models.api.abilities import CONTINUED, Abilities, tokens_most
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Json
@@ -23,10 +23,10 @@ class ApiModel:
     whole_batches = False
 
     def __init__(
-        self, connection: Connection, capabilities: Capabilities, formats: tuple[PromptFormat, ...]
+        self, connection: Connection, abilities: Abilities, formats: tuple[PromptFormat, ...]
     ) -> None:
         self.connection = connection
-        self.capabilities = capabilities
+        self.abilities = abilities
         endpoint = connection.endpoint
         details = {"architecture": "api", "model": endpoint.model, "endpoint": endpoint.name}
         self.identity = ModelIdentity(
@@ -36,9 +36,9 @@ class ApiModel:
             tuning="unknown",
             where="api",
             formats=formats,
-            takes_system=capabilities.takes_system,
+            takes_system=abilities.takes_system,
             details=details | {"host": endpoint.host.shown},
-            abilities=capabilities.as_json(),
+            abilities=abilities.as_json(),
         )
 
     def used(self) -> Mapping[str, float | None]:
@@ -64,28 +64,28 @@ class ApiModel:
 
     def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
         """Return the turns, with the beginning of the answer as a last one."""
-        messages = messages_of(prompt, takes_system=self.capabilities.takes_system)
+        messages = messages_of(prompt, takes_system=self.abilities.takes_system)
         return [*messages, {"role": "assistant", "content": prompt.prefill}] if prompt.prefill else messages
 
     def _prompt_tokens(self, prompt: Prompt) -> int:
-        return self.capabilities.tokens(self.rendered(prompt)) + self.capabilities.overhead
+        return self.abilities.tokens(self.rendered(prompt)) + self.abilities.overhead
 
     def call(
         self, prompt: Prompt, new_tokens: int, settings: Json, name: str, n: int = 1, anew: Json | None = None
     ) -> Call:
         """Build a request for `n` answers in the fields that this server takes; `name`: key of its row."""
-        capabilities, path = self.capabilities, path_of(prompt.prompt_format)
+        abilities, path = self.abilities, path_of(prompt.prompt_format)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
         if path == COMPLETIONS:
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
         else:
             body |= {"messages": self._messages(prompt), **for_template(self.connection.options.thinking)}
-            if prompt.prefill and capabilities.prefill == "flagged":
+            if prompt.prefill and abilities.prefill == "flagged":
                 body |= CONTINUED
-            body |= {capabilities.chat_limit: new_tokens}
-        body |= {name: value for name, value in settings.items() if name not in capabilities.refused}
-        body |= capabilities.neutral
-        prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * capabilities.overhead
+            body |= {abilities.chat_limit: new_tokens}
+        body |= {name: value for name, value in settings.items() if name not in abilities.refused}
+        body |= abilities.neutral
+        prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * abilities.overhead
         return Call(path, body, prompt_tokens, new_tokens * n, n, anew, name)
 
 

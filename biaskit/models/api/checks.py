@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped, ModelError
+from biaskit.models.api.abilities import CONTINUED, NEUTRAL, Abilities, AbilityFinding
 from biaskit.models.api.answers import AnswerChoice, Listing, answered, choices, listed_tokens, reasons_first
-from biaskit.models.api.capabilities import CONTINUED, NEUTRAL, Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
@@ -50,7 +50,7 @@ LISTS = (20, 20, 5, 1)
 SAME = 0.02  # smaller differences are noise of the server's arithmetic, not another temperature
 
 
-def measure(connection: Connection, *, scores: bool) -> Capabilities:
+def measure(connection: Connection, *, scores: bool) -> Abilities:
     """Measure what an endpoint can do for texts and, with `scores`, for probabilities.
 
     Raises `ModelError` if it does not answer, refuses the key, answers with nothing usable, or if `thinking`
@@ -60,22 +60,22 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
     checks = Checks(connection)
     try:
-        capabilities = connection.run(checks.put(scores=scores))
+        abilities = connection.run(checks.put(scores=scores))
     except (AskingStopped, GaveUp, Refused) as error:
         reason = str(error)
         raise ModelError(f"{where}: {reason}{'' if reason.endswith('?') else '.'}") from None
-    if not capabilities.completions and not capabilities.chat:
-        why = "; ".join(f"{name}: {text}" for name, text in capabilities.problems.items())
+    if not abilities.completions and not abilities.chat:
+        why = "; ".join(f"{name}: {text}" for name, text in abilities.problems.items())
         raise ModelError(f"{where} answers neither completions nor chat ({why}).")
     if thinking == "auto":
-        return capabilities
-    if thinking == ("off" if capabilities.reasoning else "on"):
+        return abilities
+    if thinking == ("off" if abilities.reasoning else "on"):
         raise ModelError(
             f"{connection.endpoint.label}: thinking={thinking} changes nothing: its server does not pass"
             " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
         )
     # A raw prompt has no template that could be told.
-    return replace(capabilities, completions=False, completions_k=0, echo=False, selected_ids=False)
+    return replace(abilities, completions=False, completions_k=0, echo=False, selected_ids=False)
 
 
 class Checks:
@@ -87,51 +87,49 @@ class Checks:
         self.clean = connection.endpoint.clean
         self.controller = connection.controller
         self.of_template = for_template(connection.options.thinking)
-        self.capabilities = Capabilities()
+        self.abilities = Abilities()
         self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
         self.neutral: dict[str, Any] = {}
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
         self._drawn: dict[str, list[str]] = {}  # path → the texts of its first question
 
-    async def put(self, *, scores: bool) -> Capabilities:
+    async def put(self, *, scores: bool) -> Abilities:
         """Ask every question that is needed, and return the findings."""
         await self._model_list()
         await self._path(CHATS)
         await self._path(COMPLETIONS)
         await self._samples()
-        if self.capabilities.chat:
+        if self.abilities.chat:
             await self._system_role()
-        if self.capabilities.completions or self.capabilities.chat:
-            path = COMPLETIONS if self.capabilities.completions else CHATS
+        if self.abilities.completions or self.abilities.chat:
+            path = COMPLETIONS if self.abilities.completions else CHATS
             await self._sizes(path)
             await self._speed(path)
-        if scores and self.capabilities.completions:
+        if scores and self.abilities.completions:
             listing = await self._listing(COMPLETIONS)
             await self._selected(listing)
             await self._echo(listing)
-        if scores and self.capabilities.chat:
+        if scores and self.abilities.chat:
             await self._prefill()
             await self._listing(CHATS)
         refused = tuple(sorted(set().union(*self.refused.values())))
-        self.capabilities = replace(
-            self.capabilities, refused=refused, neutral=dict(self.neutral), scored=scores
-        )
+        self.abilities = replace(self.abilities, refused=refused, neutral=dict(self.neutral), scored=scores)
         if self.neutral:
             shown = ", ".join(f"{name} {value}" for name, value in self.neutral.items())
             self.learn("the server's own settings, switched off", shown)
-        if self.capabilities.answered_by and self.capabilities.answered_by != self.model:
-            self.learn("answers as", self.capabilities.answered_by)
-        return self.capabilities
+        if self.abilities.answered_by and self.abilities.answered_by != self.model:
+            self.learn("answers as", self.abilities.answered_by)
+        return self.abilities
 
     def learn(self, question: str, answer: str, **values: Any) -> None:
-        """Record a finding, and its values in the fields of `Capabilities`."""
-        findings = (*self.capabilities.findings, CapabilityFinding(question, answer))
-        self.capabilities = replace(self.capabilities, findings=findings, **values)
+        """Record a finding, and its values in the fields of `Abilities`."""
+        findings = (*self.abilities.findings, AbilityFinding(question, answer))
+        self.abilities = replace(self.abilities, findings=findings, **values)
 
     def lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
         """Record why an estimator or a format is missing; in the findings, `{}` of `answer` is the reason."""
         why = self.clean(why)
-        self.capabilities = replace(self.capabilities, problems={**self.capabilities.problems, what: why})
+        self.abilities = replace(self.abilities, problems={**self.abilities.problems, what: why})
         if question:
             self.learn(question, answer.replace("{}", why))
 
@@ -141,7 +139,7 @@ class Checks:
         """Return the answer as read by `read`, or why there is none."""
         fields = body or {}
         new, n = fields.get("max_tokens") or fields.get("max_completion_tokens") or 0, fields.get("n") or 1
-        size = len(repr(fields).encode()) + self.capabilities.overhead if fields else 0
+        size = len(repr(fields).encode()) + self.abilities.overhead if fields else 0
         call = Call(path, body, size, int(new) * int(n))
         try:
             return await self.controller.ask(call, read, seconds=seconds)
@@ -154,7 +152,7 @@ class Checks:
         if path == COMPLETIONS:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
         messages = [{"role": "user", "content": text}]
-        limit = {self.capabilities.chat_limit: new_tokens}
+        limit = {self.abilities.chat_limit: new_tokens}
         return {"model": self.model, "messages": messages, **limit, **self.of_template, **settings}
 
     # --- texts: which paths answer, with which parameters, whether they draw, and how fast
@@ -203,7 +201,7 @@ class Checks:
             beyond = [name for name in NEUTRAL if name in settings]
             dropped = beyond or [name for name in settings if name in ("seed", "n")][:1]
         elif name == "max_tokens" and path == CHATS:
-            self.capabilities = replace(self.capabilities, chat_limit="max_completion_tokens")
+            self.abilities = replace(self.abilities, chat_limit="max_completion_tokens")
             return True
         elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not re.search(_UNKNOWN, str(error)):
             settings[name] = NEUTRAL[name][1]
@@ -225,7 +223,7 @@ class Checks:
         self._drawn[path] = texts
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply, listed)
-        earlier = self.capabilities
+        earlier = self.abilities
         values: dict[str, Any] = {
             "chat" if path == CHATS else "completions": True,
             "choices": min(most, earlier.choices) if earlier.answered_by else most,
@@ -236,7 +234,7 @@ class Checks:
         answer = f"yes; {n} of 2 choices come back" if "n" not in refused else "yes; one choice at a time"
         if refused:
             answer += f"; refuses {', '.join(refused)}"
-        if path == CHATS and "completion" in self.capabilities.chat_limit:
+        if path == CHATS and "completion" in self.abilities.chat_limit:
             answer += "; wants max_completion_tokens"
         self.learn(f"/{path}", answer, **values)
         if thinks:
@@ -261,7 +259,7 @@ class Checks:
             else:
                 why = f"{finding}: it always returns the most probable tokens"
                 self.lacks("sampling", why, f"samples, /{path}")
-                self.capabilities = replace(self.capabilities, samples=False)
+                self.abilities = replace(self.abilities, samples=False)
 
     async def _sample(self, path: str, seed: int, **told: str) -> str | Refused | GaveUp:
         settings = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **told}
@@ -322,7 +320,7 @@ class Checks:
         """Check how many tokens are listed, before or after temperature, and how far two lists differ."""
         chat = path == CHATS
         name, what = ("chat", "top-k, chat") if chat else ("completions", "top-k")
-        if self.capabilities.reasoning and chat:
+        if self.abilities.reasoning and chat:
             self.lacks(what, "the model thinks first: its first token is not the answer's")
             return ()
         listing, k, why = await self._first_list(path)

@@ -28,7 +28,7 @@ class Connection(LoopThread):
         self.price = options.price or find_price(endpoint.host.name, endpoint.model)
         if options.offline is not None and options.price is None and self.price and self.price.input:
             self.price = None  # the table has prices of single requests, not of batches
-        # A question about capabilities is not worth minutes of patience, and a server still works on one
+        # A question about abilities is not worth minutes of patience, and a server still works on one
         # that timed out.
         attempts = min(3, options.policy.attempts)
         self._policy = replace(

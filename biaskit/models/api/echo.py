@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from biaskit.models.api.abilities import tokens_most
 from biaskit.models.api.answers import choices, log_probability
-from biaskit.models.api.capabilities import tokens_most
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Call, Reply, inside

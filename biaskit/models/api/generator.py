@@ -8,9 +8,9 @@ from functools import partial
 
 from biaskit.common.sequences import cut
 from biaskit.errors import AskingStopped, ModelError
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.answers import answered, choices
 from biaskit.models.api.api_model import ApiModel
-from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
@@ -29,14 +29,14 @@ class ApiGenerator(ApiModel):
     def __init__(
         self,
         connection: Connection,
-        capabilities: Capabilities,
+        abilities: Abilities,
         formats: tuple[PromptFormat, ...],
         batch_size: int | None,
     ) -> None:
-        super().__init__(connection, capabilities, formats)
+        super().__init__(connection, abilities, formats)
         self._chosen = batch_size
         self._usual = CHOICES
-        self._most = capabilities.choices  # lowered if the server refuses so many
+        self._most = abilities.choices  # lowered if the server refuses so many
         self._asked_of_file: set[str] = set()  # keys of samples: a file has no second answer
 
     @property
@@ -61,7 +61,7 @@ class ApiGenerator(ApiModel):
         batches = tuple(batch for listed in together.values() for batch in cut(listed, size))
         for _, sampling, _ in together:
             for name, value in (("temperature", sampling.temperature), ("top_p", sampling.top_p)):
-                if name in self.capabilities.refused and value != 1.0:
+                if name in self.abilities.refused and value != 1.0:
                     raise ModelError(
                         f"{self.identity.label} takes no {name}: its server answers it with an error. Set"
                         f" {name} to 1 (its default), or choose another model."
@@ -72,7 +72,7 @@ class ApiGenerator(ApiModel):
         return self._plan(batches, len(batches), prompt_tokens, new_tokens)
 
     def _new_tokens(self, sampling: Sampling) -> int:
-        room = self.connection.options.thought_tokens if self.capabilities.reasoning else 0
+        room = self.connection.options.thought_tokens if self.abilities.reasoning else 0
         return sampling.max_new_tokens + room
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
@@ -96,7 +96,7 @@ class ApiGenerator(ApiModel):
                 read = partial(self._read, batch=samples)
                 answers = await self.connection.controller.ask(self._question(samples), read)
             except Blocked as block:  # the prompt, so all of its samples
-                by = block.by or self.capabilities.answered_by or self.connection.endpoint.model
+                by = block.by or self.abilities.answered_by or self.connection.endpoint.model
                 rendered, origin = self.rendered(batch[0].prompt), answered_now(by, None, None)
                 taken = Sample("", rendered, "", "filter", origin, seeded=False)
                 answers = [replace(taken, key=sample.key) for sample in samples]
@@ -131,7 +131,7 @@ class ApiGenerator(ApiModel):
     def _read(self, reply: Reply, batch: Sequence[SampleRequest]) -> list[Sample]:
         listed = choices(reply, len(batch))
         alone, origin, rendered = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
-        seeded = alone and "seed" not in self.capabilities.refused
+        seeded = alone and "seed" not in self.abilities.refused
         samples: list[Sample] = []
         seen: set[str] = set()
         for choice in listed:

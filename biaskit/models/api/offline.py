@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import BinaryIO, TypeVar
 
+from biaskit.models.api.abilities import NEUTRAL, Abilities, AbilityFinding
 from biaskit.models.api.answer_files import AnswerFiles
-from biaskit.models.api.capabilities import NEUTRAL, Capabilities, CapabilityFinding
 from biaskit.models.api.endpoint import Endpoint
 from biaskit.models.api.trouble import GaveUp
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply
@@ -80,10 +80,10 @@ class Offline:
     prompt_format: str = "auto"  # the study's prompt format, which decides the path
 
 
-def assumed_capabilities(
+def assumed_abilities(
     prompt_format: str, scoring: ScoringOptions | None, choices: int, *, official: bool
-) -> Capabilities:
-    """Assume the capabilities of a service that was not asked: the path of a format, and one estimator.
+) -> Abilities:
+    """Assume the abilities of a service that was not asked: the path of a format, and one estimator.
 
     `scoring`: None for texts. Format `auto` is asked as a chat, estimator `auto` by sampling.
     """
@@ -92,8 +92,8 @@ def assumed_capabilities(
     raw = of_prompts or prompt_format in ("raw", "completion")
     k = 0 if scoring is None or estimator != "top-k" else min(scoring.k, 20)
     path = COMPLETIONS if raw else CHATS
-    finding = CapabilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}")
-    assumed = Capabilities(
+    finding = AbilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}")
+    assumed = Abilities(
         completions=raw,
         chat=not raw,
         choices=choices,

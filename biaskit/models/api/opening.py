@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import OPENAI_URL, open_endpoint
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.offline import assumed_capabilities
+from biaskit.models.api.offline import assumed_abilities
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.entry import ModelEntry
@@ -23,23 +23,23 @@ def open_api_scorer(
     spec: str, *, scoring: ScoringOptions = ScoringOptions(), batch_size: int | None = None, **how: Any
 ) -> ApiScorer:
     """Open a model of an API as a scorer; `how`: as for `_opened`."""
-    connection, capabilities = _opened(spec, scoring, batch_size or scoring.samples, **how)
-    able = capabilities.estimators("raw", scoring.estimator)
+    connection, abilities = _opened(spec, scoring, batch_size or scoring.samples, **how)
+    able = abilities.estimators("raw", scoring.estimator)
     strongest = able[0] if able else None
-    at_once = capabilities.at_once(echo=strongest == "echo", texts=strongest == "sampling")
+    at_once = abilities.at_once(echo=strongest == "echo", texts=strongest == "sampling")
     connection.begin_with(at_once)
-    return ApiScorer(connection, capabilities, scoring, batch_size)
+    return ApiScorer(connection, abilities, scoring, batch_size)
 
 
 def open_api_generator(spec: str, *, batch_size: int | None = None, **how: Any) -> ApiGenerator:
     """Open a model of an API as a generator; `how`: as for `_opened`."""
-    connection, capabilities = _opened(spec, None, batch_size or 1, **how)
-    if not capabilities.samples:
+    connection, abilities = _opened(spec, None, batch_size or 1, **how)
+    if not abilities.samples:
         connection.close()
         label = connection.endpoint.label
-        raise ModelError(f"{label} cannot sample texts: {capabilities.problems['sampling']}.")
-    connection.begin_with(capabilities.at_once(texts=True))
-    return ApiGenerator(connection, capabilities, capabilities.open_formats(), batch_size)
+        raise ModelError(f"{label} cannot sample texts: {abilities.problems['sampling']}.")
+    connection.begin_with(abilities.at_once(texts=True))
+    return ApiGenerator(connection, abilities, abilities.open_formats(), batch_size)
 
 
 def _opened(
@@ -51,7 +51,7 @@ def _opened(
     options: ApiOptions,
     known: ModelEntry | None = None,
     account: Account = Account(),
-) -> tuple[Connection, Capabilities]:
+) -> tuple[Connection, Abilities]:
     """Connect to an endpoint, and say what it can do by an earlier start of the run, or anew.
 
     `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked; `known`:
@@ -76,13 +76,13 @@ def _opened(
         )
     # A resumed run asks in the same way, by what an earlier start measured.
     if known and known.abilities and known.fingerprint == endpoint.fingerprint:
-        capabilities = Capabilities.from_json(known.abilities)
-        enough = capabilities.scored or scoring is None
-        if enough and (offline is not None or not capabilities.assumed):
-            return connection, capabilities
+        abilities = Abilities.from_json(known.abilities)
+        enough = abilities.scored or scoring is None
+        if enough and (offline is not None or not abilities.assumed):
+            return connection, abilities
     if offline is not None:
         official = endpoint.host.shown == OPENAI_URL
-        return connection, assumed_capabilities(offline.prompt_format, scoring, texts, official=official)
+        return connection, assumed_abilities(offline.prompt_format, scoring, texts, official=official)
     try:
         return connection, measure(connection, scores=scoring is not None)
     except BaseException:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from biaskit.common.sequences import cut
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.answers import Listing, answered, choices, listed_tokens, mass_of, may_hide
 from biaskit.models.api.api_model import ApiModel, path_of
-from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.generator import ApiGenerator
@@ -47,14 +47,14 @@ class ApiScorer(ApiModel):
     def __init__(
         self,
         connection: Connection,
-        capabilities: Capabilities,
+        abilities: Abilities,
         scoring: ScoringOptions,
         batch_size: int | None = None,
     ) -> None:
-        super().__init__(connection, capabilities, capabilities.scored_formats(scoring.estimator))
+        super().__init__(connection, abilities, abilities.scored_formats(scoring.estimator))
         self._scoring = scoring
-        formats = capabilities.scored_formats("sampling")
-        generator = ApiGenerator(connection, capabilities, formats, batch_size)
+        formats = abilities.scored_formats("sampling")
+        generator = ApiGenerator(connection, abilities, formats, batch_size)
         self._sampled = SampledScorer(
             generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -67,7 +67,7 @@ class ApiScorer(ApiModel):
 
     def estimator_for(self, prompt_format: PromptFormat) -> Estimator:
         """Return the strongest estimator that the endpoint passed in this format, or the forced one."""
-        return self.capabilities.estimator(prompt_format, self._scoring)
+        return self.abilities.estimator(prompt_format, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """Plan a batch for each cell; calls and tokens follow from the estimator."""
@@ -116,14 +116,14 @@ class ApiScorer(ApiModel):
         """Estimate the time from that of a short request and of four at once; servers often take longer."""
         if not batches:
             return 0.0
-        if self.capabilities.assumed:
+        if self.abilities.assumed:
             return None
         requests = [request for batch in batches for request in batch]
         name = self.estimator_for(requests[0].prompt.prompt_format).name
         if name == "sampling":
-            return self.capabilities.seconds(self._sampled.plan_scores(requests).calls)
+            return self.abilities.seconds(self._sampled.plan_scores(requests).calls)
         n = sum(self._n_prompts.get(request.target_words, 1) for request in requests)
-        return self.capabilities.seconds(n, echo=name == "echo")
+        return self.abilities.seconds(n, echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer cells as they become ready."""
@@ -155,7 +155,7 @@ class ApiScorer(ApiModel):
         # At temperature 1 it does not matter on which side of it a server lists. The sampled token decides
         # whether the list's last one counts: with the same seed a cell gets the same bounds again.
         settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
-        anew = {"temperature": 2.0} if self.capabilities.scale == "before" else {}
+        anew = {"temperature": 2.0} if self.abilities.scale == "before" else {}
         call = self.call(request.prompt, 1, settings, name=request.key, anew=anew)
 
         def read(reply: Reply) -> tuple[Listing, bool, Answered]:
@@ -181,7 +181,7 @@ class ApiScorer(ApiModel):
             name = request.key if not number else f"{request.key}-{number + 1}"
             call = echo_call(self.connection.endpoint.model, prompt + text, name)
             # A server that computes every position slowly gets the time that it was measured to need.
-            seconds = max(call.seconds, 6 * self.capabilities.echo_latency)
+            seconds = max(call.seconds, 6 * self.abilities.echo_latency)
             return await self.connection.controller.ask(
                 call, lambda reply: (read_echo(reply, prompt, text), answered(reply)), seconds=seconds
             )

@@ -156,11 +156,11 @@ def _computes(dtype: str) -> bool:
     """Return whether this CPU multiplies a type itself; if it does not, texts take three times as long."""
     import torch
 
-    capabilities = getattr(torch.cpu, "get_capabilities", None)
+    features = getattr(torch.cpu, "get_capabilities", None)
     short = {"bfloat16": "bf16", "float16": "fp16"}.get(dtype)
-    if short is None or capabilities is None:  # an older torch does not say
+    if short is None or features is None:  # an older torch does not say
         return True
-    return any(has is True and short in name for name, has in capabilities().items())
+    return any(has is True and short in name for name, has in features().items())
 
 
 def _needed(folder: ModelFolder, dtype: str) -> int:

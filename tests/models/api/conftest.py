@@ -10,7 +10,7 @@ import pytest
 from fakes.api_cases import QUICK, Ask, Left
 from fakes.command import Cli
 
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.controller import Policy
 
 
@@ -31,7 +31,7 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def fifty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty requests at once, whatever doctor measured."""
-    monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 50)
+    monkeypatch.setattr(Abilities, "at_once", lambda self, **kind: 50)
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from fakes.numbered_runs import entry
 
 from biaskit.errors import ModelError
 from biaskit.models.api import checks, wire
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.entry import ModelEntry
@@ -47,7 +47,7 @@ class Shape:
     raw: tuple[str, ...] = ALL
     prefill: tuple[str, ...] = ()
     continued: tuple[str, ...] = LISTED
-    known: dict[str, Any] = field(default_factory=dict)  # fields of Capabilities
+    known: dict[str, Any] = field(default_factory=dict)  # fields of Abilities
     said: tuple[str, ...] = ()  # target words that the findings or problems match
 
 
@@ -211,7 +211,7 @@ def measured(server: ApiServer, **more: Any) -> Iterator[ApiScorer]:
         scorer.close()
 
 
-def everything_said(found: Capabilities) -> str:
+def everything_said(found: Abilities) -> str:
     findings = [f"{finding.question}: {finding.answer}" for finding in found.findings]
     return "\n".join([*findings, *(f"{what}: {why}" for what, why in found.problems.items())])
 
@@ -225,7 +225,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
     shape = (SHAPES | GREEDY)[name]
     behaviour = Behaviour(**shape.behaviour)
     with ApiServer(MODEL, behaviour) as server, measured(server, policy=ONE_BY_ONE) as scorer:
-        found = scorer.capabilities
+        found = scorer.abilities
         estimators = tuple(found.estimators(prompt_format) for prompt_format in FORMATS)
         assert (shape.raw, shape.prefill, shape.continued) == estimators
         assert shape.known == {name: getattr(found, name) for name in shape.known}
@@ -235,7 +235,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
         assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each path
         assert not any((r.body or {}).get("max_tokens") == 0 for r in server.requests)
         for prompt_format in FORMATS if name in SHAPES and behaviour.bos != "none" else ():
-            if not scorer.capabilities.estimators(prompt_format):
+            if not scorer.abilities.estimators(prompt_format):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(prompt_format)
                 assert str(refused.value).startswith(
@@ -248,7 +248,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
                 cells(2, prompt_format), score(scorer, cells(2, prompt_format)), strict=True
             ):
                 assert isinstance(answer, Scored), answer
-                assert answer.estimator == estimator.name == scorer.capabilities.estimators(prompt_format)[0]
+                assert answer.estimator == estimator.name == scorer.abilities.estimators(prompt_format)[0]
                 if estimator.name == "sampling":
                     assert 10 == answer.samples
                 else:
@@ -259,8 +259,8 @@ def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
     """It may be shorter than the default one: a prompt with it then has fewer tokens than one without."""
     behaviour = Behaviour(default_system=2 * f"{checks.SYSTEM} ")
     with ApiServer(MODEL, behaviour) as server, measured(server) as scorer:
-        assert scorer.capabilities.takes_system
-        assert "system role: supported" in everything_said(scorer.capabilities)
+        assert scorer.abilities.takes_system
+        assert "system role: supported" in everything_said(scorer.abilities)
 
 
 # --- what is kept --------------------------------------------------------------------------------------
@@ -270,12 +270,12 @@ def test_what_was_found_is_kept_with_the_run() -> None:
     with ApiServer(MODEL) as server:
         with measured(server) as scorer:
             kept = ModelEntry.of(scorer.identity, "raw")
-            found = scorer.capabilities
+            found = scorer.abilities
         n = server.number
         spec = f"api:toy@{server.url}"
         for opened in (open_api_scorer, open_api_generator):
             again = opened(spec, label="toy", options=options(), known=entry(**kept))
-            assert found == again.capabilities
+            assert found == again.abilities
             again.close()
         assert n == server.number
         # Of a generator it is not known how it gives probabilities; of another endpoint nothing is.
@@ -324,8 +324,8 @@ def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
         server.script(lambda number, path, body: "stall" if hangs(path, body) else None)
         started = time.monotonic()
         with measured(server) as scorer:
-            assert known == {name: getattr(scorer.capabilities, name) for name in known}
-            assert scorer.capabilities.estimators("chat-continue" if name != "chat" else "raw")
+            assert known == {name: getattr(scorer.abilities, name) for name in known}
+            assert scorer.abilities.estimators("chat-continue" if name != "chat" else "raw")
         assert time.monotonic() - started < 15
         # Six questions with lists at most, three times each: not as often as a sample.
         assert server.outcomes["stall"] <= 18
@@ -377,11 +377,9 @@ def test_whatever_doctor_believes_of_a_liar_gives_no_wrong_number(lie: str) -> N
             assert not lie.startswith("logprobs")  # such a server still gives texts
             return
         for prompt_format in FORMATS:
-            for name in scorer.capabilities.estimators(prompt_format):
+            for name in scorer.abilities.estimators(prompt_format):
                 if name != "sampling":
-                    check(
-                        ApiScorer(scorer.connection, scorer.capabilities, ScoringOptions(name)), prompt_format
-                    )
+                    check(ApiScorer(scorer.connection, scorer.abilities, ScoringOptions(name)), prompt_format)
 
 
 def check(scorer: ApiScorer, prompt_format: PromptFormat) -> None:
@@ -424,11 +422,9 @@ def test_lists_that_do_not_stand_for_tokens_are_refused(
     monkeypatch.setitem(LIES, "own", lie)
     with ApiServer(MODEL, Behaviour(chat=False, lies="own")) as server, measured(server) as scorer:
         # Nothing is left to check an echo against, so that is not believed either.
-        assert TEXTS == scorer.capabilities.estimators("raw")
-        assert said in everything_said(scorer.capabilities)
-        assert "there is no list of probable tokens to check it against" in everything_said(
-            scorer.capabilities
-        )
+        assert TEXTS == scorer.abilities.estimators("raw")
+        assert said in everything_said(scorer.abilities)
+        assert "there is no list of probable tokens to check it against" in everything_said(scorer.abilities)
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
@@ -450,10 +446,10 @@ def test_an_echo_that_is_off_by_one_is_never_believed(
     monkeypatch.setattr(checks, "CROSS_CHECK", 10.0)  # as if it always were near
     model = type(MODEL)(seed=seed)
     with ApiServer(model, Behaviour(chat=False, lies="moved")) as server, measured(server) as scorer:
-        assert not scorer.capabilities.echo
-        assert "is off by one token" in everything_said(scorer.capabilities)
+        assert not scorer.abilities.echo
+        assert "is off by one token" in everything_said(scorer.abilities)
     with ApiServer(model, Behaviour(chat=False)) as server, measured(server) as scorer:
-        assert scorer.capabilities.echo
+        assert scorer.abilities.echo
 
 
 # --- texts ---------------------------------------------------------------------------------------------
@@ -466,7 +462,7 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
         ApiServer(MODEL, Behaviour(**shape)) as server,
         generating(server, shape=shape, batch_size=1) as generator,
     ):
-        assert generator.capabilities.reasoning
+        assert generator.abilities.reasoning
         answers = generate(generator, samples(12, tokens=20))
     texts = [answer.text for answer in answers if isinstance(answer, Sample)]
     assert 12 == len(texts)

@@ -12,7 +12,7 @@ from fakes.api_cases import Ask, probe
 from fakes.api_server import ApiServer, Behaviour
 from fakes.personas_runs import write_vectors
 
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 
 FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 EIGHTY = ("--bias-type", "implicit", "--jobs", "1-8", "--templates", "1-10", "--estimator", "top-k")
@@ -38,7 +38,7 @@ def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:
 def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
     cli: Ask, kind_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 8)
+    monkeypatch.setattr(Abilities, "at_once", lambda self, **kind: 8)
     with ApiServer(behaviour=Behaviour(model_name="toy")) as server:
         less = probe(server, *FOUR) if kind_name == "probe" else texts(server, "nurse")
         more = probe(server, *EIGHTY) if kind_name == "probe" else texts(server, "nurse,pilot,cook")
@@ -70,7 +70,7 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
 def test_drift_inside_one_run_keeps_what_came_before_it(
     cli: Ask, kind_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 8)
+    monkeypatch.setattr(Abilities, "at_once", lambda self, **kind: 8)
     with ApiServer(behaviour=Behaviour()) as server:
         asked = probe(server, *EIGHTY) if kind_name == "probe" else texts(server, "nurse,pilot,cook")
         cli(*asked, "--dry-run")

@@ -42,8 +42,8 @@ def test_probabilities_through_the_proxy_are_the_models(proxy: LiteLlmProxy) -> 
     scorer = open_api_scorer(
         f"api:toy@{proxy.url}", label="toy", options=options(keys=KEYS), scoring=ScoringOptions("top-k")
     )
-    assert scorer.capabilities.completions
-    assert scorer.capabilities.completions_k >= 5
+    assert scorer.abilities.completions
+    assert scorer.abilities.completions_k >= 5
     groups = scorer.score(scorer.plan_scores(requests).batches)
     answers = [answer for group in groups for answer in group]
     scorer.close()

@@ -29,7 +29,7 @@ import biaskit
 from biaskit.errors import ModelError
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.prompts import cells
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
@@ -151,15 +151,15 @@ def never_unlimited(asked: Sequence[Asked]) -> None:
 
 
 @pytest.fixture(scope="module")
-def examined(tiny_peer: Peer) -> tuple[Capabilities, list[Asked], float]:
+def examined(tiny_peer: Peer) -> tuple[Abilities, list[Asked], float]:
     started = time.perf_counter()
     with tiny_peer.recorder.fresh() as asked:
         scorer = tiny_peer.scorer()
         scorer.close()
-    return scorer.capabilities, asked, time.perf_counter() - started
+    return scorer.abilities, asked, time.perf_counter() - started
 
 
-def test_the_doctor_finds_what_this_server_can(examined: tuple[Capabilities, list[Asked], float]) -> None:
+def test_the_doctor_finds_what_this_server_can(examined: tuple[Abilities, list[Asked], float]) -> None:
     found, asked, seconds = examined
     print(f"\n{len(asked)} questions in {seconds:.2f} s")
     assert (found.completions, found.chat, found.takes_system) == (True, True, True)
@@ -187,8 +187,8 @@ def test_an_echo_that_is_off_by_one_token_is_not_believed(tmp_path: Path) -> Non
     log = tmp_path / "server.log"
     with start_peer(tmp_path / "tiny.gguf", log, name="tiny", context=TINY_CONTEXT) as peer:
         scorer = peer.scorer()
-        assert not scorer.capabilities.echo
-        assert "not believed" in scorer.capabilities.problems["echo"]
+        assert not scorer.abilities.echo
+        assert "not believed" in scorer.abilities.problems["echo"]
         assert "top-k" == scorer.estimator_for("raw").name
         scorer.close()
         forced = peer.scorer("echo")

@@ -15,7 +15,7 @@ from needs import require_demo_base, require_torch, require_vllm
 
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.prompts import cells
-from biaskit.models.api.capabilities import Capabilities
+from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
@@ -44,9 +44,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 
 
 @pytest.fixture(scope="module")
-def found(server: VllmServer) -> Capabilities:
+def found(server: VllmServer) -> Abilities:
     """What doctor finds of it."""
-    return opened(server).capabilities
+    return opened(server).abilities
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def exact(requests: list[ScoreRequest]) -> dict[str, Scored]:
 
 
 def opened(
-    server: VllmServer, known: Capabilities | None = None, estimator: EstimatorChoice = "auto"
+    server: VllmServer, known: Abilities | None = None, estimator: EstimatorChoice = "auto"
 ) -> ApiScorer:
     """A scorer; what was measured before is not asked again."""
     options, spec = ApiOptions(endpoint_name="vllm"), f"api:real@{server.url}"
@@ -102,7 +102,7 @@ def largest_difference(answers: dict[str, Scored], exact: dict[str, Scored]) -> 
     return max(abs((a or 0.0) - (b or 0.0)) for a, b in pairs)
 
 
-def test_doctor_knows_what_it_is(found: Capabilities) -> None:
+def test_doctor_knows_what_it_is(found: Abilities) -> None:
     assert found.selected_ids
     assert found.echo
     assert 20 == found.completions_k
@@ -110,7 +110,7 @@ def test_doctor_knows_what_it_is(found: Capabilities) -> None:
 
 
 def test_selected_ids_are_exact(
-    server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
+    server: VllmServer, found: Abilities, requests: list[ScoreRequest], exact: dict[str, Scored]
 ) -> None:
     before = server.calls()
     scorer = opened(server, found, "selected-ids")
@@ -124,7 +124,7 @@ def test_selected_ids_are_exact(
 
 
 def test_lists_are_right_where_nobody_selects_ids(
-    server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
+    server: VllmServer, found: Abilities, requests: list[ScoreRequest], exact: dict[str, Scored]
 ) -> None:
     scorer = opened(server, found, "top-k")
     answers = scored(scorer, requests[::2])

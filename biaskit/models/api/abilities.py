@@ -32,7 +32,7 @@ QUEUE_S = 8.0  # seconds in which a server can answer the requests that are ahea
 
 
 @dataclass(frozen=True, slots=True)
-class CapabilityFinding:
+class AbilityFinding:
     """A question to the endpoint and its result."""
 
     question: str
@@ -40,7 +40,7 @@ class CapabilityFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class Abilities:
     """The findings of `doctor`; plain values, so that a manifest can hold them."""
 
     answered_by: str = ""  # the model name that the server returned
@@ -67,7 +67,7 @@ class Capabilities:
     parallel: float = 1.0  # speed-up of four requests at once over one after another
     scored: bool = False  # whether the questions about probabilities were put
     assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
-    findings: tuple[CapabilityFinding, ...] = ()
+    findings: tuple[AbilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or format → why not
 
     def as_json(self) -> dict[str, Any]:
@@ -75,9 +75,9 @@ class Capabilities:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Capabilities:
+    def from_json(cls, stored: Mapping[str, Any]) -> Abilities:
         """Read the values of a manifest."""
-        findings = tuple(CapabilityFinding(**finding) for finding in stored["findings"])
+        findings = tuple(AbilityFinding(**finding) for finding in stored["findings"])
         return cls(**{**stored, "refused": tuple(stored["refused"]), "findings": findings})
 
     def open_formats(self) -> tuple[PromptFormat, ...]:
