@@ -30,7 +30,7 @@ from transformers import DynamicCache
 
 from biaskit.models.huggingface import prefixes, scorer, states
 from biaskit.models.huggingface.head import OutputHead
-from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
+from biaskit.models.huggingface.prefixes import PromptRow
 from biaskit.models.huggingface.rendering import Continuation, LeftOut, Renderer
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.huggingface.states import last_hidden_states
@@ -134,20 +134,17 @@ def ignore_the_window(monkeypatch: Patch) -> type[TransformersScorer]:
 def _mix_lengths(monkeypatch: Patch) -> None:
     """Batches of rows of any length, as nearly every other scorer has them."""
 
-    def block(
-        shared: tuple[TokenIds, ...],
-        rows: Sequence[PromptRow],
-        kinds: Sequence[Any],
-        inner: object,
-        batch_size: int,
-    ) -> PrefixBlock:
+    def batches(
+        rows: Sequence[PromptRow], kinds: Sequence[Any], inner: object, batch_size: int
+    ) -> Iterator[tuple[PromptRow, ...]]:
         alike: dict[Any, list[PromptRow]] = {}
         for row in rows:
             alike.setdefault(kinds[row.index], []).append(row)
-        starts = [(group, i) for group in alike.values() for i in range(0, len(group), batch_size)]
-        return PrefixBlock(shared, tuple(tuple(group[i : i + batch_size]) for group, i in starts))
+        for group in alike.values():
+            for i in range(0, len(group), batch_size):
+                yield tuple(group[i : i + batch_size])
 
-    monkeypatch.setattr(prefixes, "_block", block)
+    monkeypatch.setattr(prefixes, "_batches", batches)
 
 
 class Padded(Unchecked):

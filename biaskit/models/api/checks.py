@@ -134,7 +134,7 @@ class Checks:
             self.learn(question, answer.replace("{}", why))
 
     async def ask(
-        self, path: str, body: Json | None, read: Callable[[Reply], T], seconds: float = QUESTION_S
+        self, path: str, body: Json | None, read: Callable[[Reply], T], seconds: float | None = None
     ) -> T | Refused | GaveUp:
         """Return the answer as read by `read`, or why there is none."""
         fields = body or {}
@@ -142,7 +142,7 @@ class Checks:
         size = len(repr(fields).encode()) + self.abilities.overhead if fields else 0
         call = Call(path, body, size, int(new) * int(n))
         try:
-            return await self.controller.ask(call, read, seconds=seconds)
+            return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
             return trouble
 

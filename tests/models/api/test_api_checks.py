@@ -24,7 +24,6 @@ from fakes.api_cases import (
     score,
 )
 from fakes.api_server import LIES, ApiServer, Behaviour
-from fakes.numbered_runs import entry
 
 from biaskit.errors import ModelError
 from biaskit.models.api import checks, wire
@@ -274,7 +273,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
         n = server.number
         spec = f"api:toy@{server.url}"
         for opened in (open_api_scorer, open_api_generator):
-            again = opened(spec, label="toy", options=options(), known=entry(**kept))
+            again = opened(spec, label="toy", options=options(), known=kept)
             assert found == again.abilities
             again.close()
         assert n == server.number
@@ -283,7 +282,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
             kept.model_copy(update={"abilities": {**kept.abilities, "scored": False}}),
             kept.model_copy(update={"fingerprint": "x"}),
         ):
-            open_api_scorer(spec, label="toy", options=options(), known=entry(**known)).close()
+            open_api_scorer(spec, label="toy", options=options(), known=known).close()
             assert n < server.number
             n = server.number
 
