@@ -1,7 +1,7 @@
 """llama-cpp-python's OpenAI-compatible server as a real peer: started, recorded, and its engine in-process.
 
 It answers one request after another and keeps the last prompt's state, so its numbers depend a little on
-what was asked before (COMPONENTS.md). `Recorder` stands before it and puts the requests in one order;
+what was asked before. `Recorder` stands before it and puts the requests in one order;
 `Engine` is the same library without HTTP, and repeats them.
 """
 
@@ -29,7 +29,7 @@ import numpy as np
 
 STARTS_WITHIN_S = 120.0
 THREADS = 1
-"""More than one makes a machine that does something else take many times as long (COMPONENTS.md)."""
+"""More than one makes a machine that does something else take many times as long."""
 SETTINGS: Mapping[str, Any] = {
     "logits_all": True,  # else it gives no log-probabilities
     "n_threads": THREADS,

@@ -1,6 +1,6 @@
 """Tiny models with random weights, saved as a user's folder would be, and the oracle they are held against.
 
-Default weights cannot show a mistake (COMPONENTS.md): logits stay near zero and windows are never
+Default weights cannot show a mistake: logits stay near zero and windows are never
 reached. Here weights are large, logits pass the knee of a soft cap, and windows hold 8 tokens: fewer
 than a prompt's shared beginning, its rest, and the longest target word.
 """

@@ -1,6 +1,6 @@
 """Every trap that the exact scorer avoids, broken on purpose: the oracle of `test_scorer_oracle` notices.
 
-A comparison that cannot fail proves nothing, and on a tiny model it easily cannot (COMPONENTS.md).
+A comparison that cannot fail proves nothing, and on a tiny model it easily cannot.
 """
 
 from __future__ import annotations

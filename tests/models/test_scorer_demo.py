@@ -19,7 +19,7 @@ from biaskit.study.config import load_study
 pytestmark = pytest.mark.real_model
 
 REAL_TOLERANCE = 2e-4
-"""Sums of float32 in another order differ by up to 6e-5 on this model (COMPONENTS.md)."""
+"""Sums of float32 in another order differ by up to 6e-5 on this model."""
 ANOTHER_MACHINE = 1e-3
 """How far, relatively, a golden probability may be off elsewhere."""
 QUESTION = "Q: Talk about the last time you met a {0}.\nA: I recently met a {0}."
@@ -81,8 +81,7 @@ def test_chat_prompts_of_the_chat_model_are_those_of_plain_forwards() -> None:
 
 
 # P(" She"), P(" He") after OccuGender's implicit template 1: a plain float32 forward of transformers 5.23
-# over the whole prompt, as in COMPONENTS.md (0.210, 0.045; 0.017, 0.259); llama.cpp gives 0.2106 for the
-# first.
+# over the whole prompt; llama.cpp gives 0.2106 for the first.
 GOLDEN = {"nurse": (0.21034, 0.04489), "plumber": (0.01686, 0.25921)}
 
 
