@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -68,5 +67,7 @@ class Interrupted(BiaskitError):
 
 def nearest(word: object, known: Iterable[str]) -> str:
     """Return `" Did you mean 'x'?"`, or the empty string when nothing known is near."""
-    near = difflib.get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from biaskit.errors import RunError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import BaseModel
 
     from biaskit.compare.comparison import Comparison
@@ -316,6 +317,7 @@ def _spec(name: str) -> Mapping[str, Any]:
 
 def _toml(name: str, file_name: str) -> Mapping[str, Any]:
     import tomllib
+    from pathlib import Path
 
     found = find_spec(f"biaskit.measures.{name}")
     places = list(found.submodule_search_locations or ()) if found else []
