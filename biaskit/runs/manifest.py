@@ -170,7 +170,8 @@ def read_manifest(run: Path) -> Manifest:
         place = ".".join(str(key) for key in first["loc"])
         what = "is missing" if first["type"] == "missing" else "is not what a run writes there"
         raise RunError(f"{file}: {place} {what}. {_REMEDY}") from None
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        # AttributeError: a record has a field too many.
         raise RunError(f"{file} is not a manifest written by biaskit. {_REMEDY}") from None
     manifest._run = run
     return manifest

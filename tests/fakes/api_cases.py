@@ -139,9 +139,7 @@ def cells(n: int, prompt_format: PromptFormat = "raw") -> list[ScoreRequest]:
         prompt = Prompt(
             text, prompt_format, prefill="The gender is" if prompt_format == "chat-prefill" else ""
         )
-        found.append(
-            ScoreRequest(key_of({"cell": number, "prompt_format": prompt_format}), prompt, TARGET_WORDS)
-        )
+        found.append(ScoreRequest(key_of({"cell": number, "form": prompt_format}), prompt, TARGET_WORDS))
     return found
 
 
@@ -153,7 +151,7 @@ def samples(
     for number in range(prompts):
         prompt = Prompt(f"Describe a {JOBS[number % len(JOBS)]}, number {number}.", prompt_format)
         for sample in range(n):
-            key = key_of({"prompt": number, "draw": sample, "prompt_format": prompt_format})
+            key = key_of({"prompt": number, "draw": sample, "form": prompt_format})
             sampling = Sampling(max_new_tokens=tokens)
             found.append(SampleRequest(key, prompt, sampling, int(key[:7], 16), sample))
     return found

@@ -88,6 +88,14 @@ def test_what_does_not_fit_is_named(place: str, change: Callable[[Any], Any], tm
         read_manifest(run)
 
 
+def test_a_field_too_many_is_no_manifest_of_ours(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    item = {"name": "nurse", "group": "female-dominated", "ye5ar": 2020}
+    changed(run, lambda m: m["resolved"].update(items=[item]))
+    with pytest.raises(RunError, match="is not a manifest written by biaskit"):
+        read_manifest(run)
+
+
 def test_an_entry_names_its_estimator() -> None:
     for stated, name in (
         ("exact", "exact"),

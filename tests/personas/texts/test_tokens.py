@@ -102,7 +102,7 @@ def test_a_word_begins_with_a_letter_and_holds_nothing_invisible(text: str) -> N
 @settings(deadline=None)
 @given(ANY_TEXT)
 def test_letters_are_what_papers_makes_of_one_token(text: str) -> None:
-    assert "".join(tokens_by_definition(text)) == letters(text)
+    assert "".join(tokens_by_definition(legible(text))) == letters(text)
 
 
 def test_an_unknown_tokenizer_is_named_with_the_nearest() -> None:
