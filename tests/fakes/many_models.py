@@ -6,9 +6,11 @@ Texts are pieces of the recorded corpus with an occupation and words of a gender
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -263,3 +265,20 @@ def _persona_lines(number: int, items, n: int) -> Iterator[dict[str, object]]:
             for gender, word in ASKED.items():
                 texts = [_text(number, item.name, prompt, gender, i, asked=True) for i in range(n)]
                 yield {"contains": named.format(item.name, word), "texts": texts}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Make both runs in a folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--models", type=int, default=10)
+    parser.add_argument("--occupations", help="names, separated by commas; default all 63")
+    parser.add_argument("--texts", type=int, default=8, help="texts of women and of men per prompt")
+    given = parser.parse_args(arguments)
+    occupations = given.occupations.split(",") if given.occupations else None
+    make_probe_run(given.out / "probe", given.models, occupations)
+    make_personas_run(given.out / "personas", given.models, occupations, given.texts)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
