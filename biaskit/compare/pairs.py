@@ -142,7 +142,7 @@ def pairs_of_groups(groups: Sequence[Side], models: Sequence[Model]) -> Iterator
     local = tuple(model.label for model in models if model.where == "local")
     api = tuple(model.label for model in models if model.where == "api")
     for earlier, later in ((Side(OPEN_WEIGHT, local), Side(API, api)), by_family(models)):
-        sizes = [len({weights[label] for label in side.models}) for side in (earlier, later)]
+        sizes = [len(set(map(weights.get, side.models))) for side in (earlier, later)]
         if min(sizes) >= 1 and max(sizes) > 1 and not weights.keys() & {earlier.name, later.name}:
             yield later, earlier
 
