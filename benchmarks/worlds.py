@@ -32,7 +32,6 @@ sys.path[:0] = [path for path in (str(HERE.parent / "tests"),) if path not in sy
 
 from fakes.finding_rules import false_directions  # noqa: E402
 from fakes.worlds import (  # noqa: E402
-    DIVERSE,
     FEMALE,
     MALE,
     ProbeKind,
@@ -52,7 +51,7 @@ from biaskit.report.findings import Finding, findings  # noqa: E402
 from biaskit.report.findings.finding import DIRECTED  # noqa: E402
 from biaskit.stats.contrast import Contrast  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
-from biaskit.tables.query import Row, defined, where  # noqa: E402
+from biaskit.tables.query import defined, where  # noqa: E402
 from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
@@ -122,6 +121,13 @@ KINDS: Mapping[str, Kind] = {
     "exact, debiasing, no gap": Kind(ProbeKind(instructed=0.0), between="help", truths=("null",)),
     "exact, frames of five": Kind(ProbeKind(templates=25, frames=5)),
     "exact, they 0.2": Kind(ProbeKind(diverse=0.2)),
+    "exact, they differs by jobs": Kind(ProbeKind(they="groups")),
+    "exact, they differs by model": Kind(ProbeKind(they="models", models=2), truths=("null",)),
+    "exact, they raised by a prompt": Kind(
+        ProbeKind(they="help", difference=0.2, instructed=0.0), between="help", truths=("null", "power")
+    ),
+    "sampling, they differs by jobs": _sampled(0.3, they="groups"),
+    "top-k, they differs by jobs": Kind(ProbeKind(estimator="top-k", k=20, they="groups")),
     "exact, slopes of 1": Kind(ProbeKind(slope=1.0, jobs=20, spread=Spread(0.3, 0.3, 0.3)), truths=("null",)),
     "exact, slopes of 1, 3 templates": Kind(
         ProbeKind(slope=1.0, jobs=20, templates=3, spread=Spread(0.3, 0.3, 0.3)), truths=("null",)
@@ -148,7 +154,7 @@ KINDS: Mapping[str, Kind] = {
     "sampling, three models, follows": _sampled(0.3, 1.0, models=3),
     # The world of methods/estimators#sampling-estimator: true mean 0.500, 20 jobs, 25 templates.
     "sampling, true mean 0.500": Kind(
-        ProbeKind(estimator="sampling", coverage=0.3, follows=1.0, templates=25, women=0.5 / (1 - DIVERSE)),
+        ProbeKind(estimator="sampling", coverage=0.3, follows=1.0, templates=25),
         truths=("null",),
     ),
     "texts, equal": Kind(texts=TextKind()),
@@ -236,9 +242,9 @@ CONTRASTS = {
     "told": ("genders",),
 }
 JUDGED = {
-    "groups": (("crossed", "share"), ("paired", "represented_share")),
-    "models": (("crossed", "share"),),
-    "help": (("crossed", "group_gap"),),
+    "groups": (("crossed", "binary_share"), ("paired", "represented_share")),
+    "models": (("crossed", "binary_share"),),
+    "help": (("crossed", "binary_group_gap"),),
     "workforce": (("paired", "represented_share"),),
     "told": (("paired", "auc_transfer"),),
 }
@@ -256,7 +262,7 @@ def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
 def about(finding: Finding) -> str:
     """What a sentence is about, in the words of the table."""
     if finding.question == "say":
-        return "asymmetry" if "men for men’s jobs" in finding.text else "groups of jobs"
+        return "asymmetry" if "he for men’s jobs" in finding.text else "groups of jobs"
     return f"{finding.question}: {finding.topic}"
 
 
@@ -267,7 +273,7 @@ def is_true(finding: Finding, kind: Kind) -> bool:
         return finding.verdict == "higher"
     if probe is None:
         return False
-    if "men for men’s jobs" in text:  # away from a half men's share is truly not women's
+    if "he for men’s jobs" in text:  # away from a half men's share is truly not women's
         return abs(probe.women - 0.5) > 1e-9 or probe.apart > 0
     if "the U.S. workforce" in text:
         return False
@@ -298,9 +304,13 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
     }
     for part in (part for part in content.parts if part.measurement == "probe"):
         for row in where(part.tables["probe_groups"], gender="female", debiasing_id=0):
-            yield _interval("share", row, share[row["model"], row["job_group"]], "share")
+            truth, ends = (
+                share[row["model"], row["job_group"]],
+                ("binary_share_ci_low", "binary_share_ci_high"),
+            )
+            yield ["share", row["binary_share"], *(row[end] for end in ends), truth]
         tests = where(part.tests, kind="crossed", debiasing_a="0")
-        for test in where(tests, gender="female", quantity="share"):
+        for test in where(tests, gender="female", quantity="binary_share"):
             if test.contrast == "groups":
                 yield _interval("groups", test, kind.difference)
                 if test.verdict in DIRECTED:
@@ -309,8 +319,8 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
             elif test.contrast == "models":
                 a, b = (share[model, str(test.group_a)] for model in test.models)
                 yield _interval("models", test, a - b)
-        for test in where(tests, quantity="asymmetry"):
-            of_men = (1 - kind.diverse) - share[test.model_a, MALE]
+        for test in where(tests, quantity="binary_asymmetry"):
+            of_men = 1 - share[test.model_a, MALE]
             yield _interval("asymmetry", test, of_men - share[test.model_a, FEMALE])
 
 
@@ -323,8 +333,8 @@ def intervals_of_texts(content: Content, world: TextWorld) -> Iterator[list[Any]
             yield _interval("workforce", test, truth)
 
 
-def _interval(what: str, row: Row, truth: float, name: str = "estimate") -> list[Any]:
-    return [what, row[name], row["ci_low"], row["ci_high"], truth]
+def _interval(what: str, test: Contrast, truth: float) -> list[Any]:
+    return [what, test.estimate, test.ci_low, test.ci_high, truth]
 
 
 # --- many pages ------------------------------------------------------------------------------------------

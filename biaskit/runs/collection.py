@@ -15,7 +15,7 @@ from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, togethe
 from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.stats.contrast import Contrast
-from biaskit.stats.verdict import Rule
+from biaskit.stats.verdict import Rule, one_rule
 from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables
 from biaskit.tables.sets import read_set
@@ -65,7 +65,7 @@ class Part:
     groups: tuple[str, ...] = ()  # gender groups of the prober
     contrast: tuple[str, str] = ("", "")
     min_coverage: float = 0.01  # of coverage
-    strict: bool = False  # the rule of verdicts
+    rule: Rule = field(default_factory=Rule)  # of verdicts; all parts of a page have one
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
     debiasing_prompts: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
@@ -145,7 +145,9 @@ def gather(paths: Sequence[Path]) -> Collection:
             if label != new:
                 notes.append(f"{label} is in several runs and is called {new} in the tables of {run.path}")
         runs.append(_renamed(run, names))
-    return Collection(tuple(runs), tuple(_parts(runs)), tuple(notes))
+    parts = tuple(_parts(runs))
+    rule = rule_of(parts)
+    return Collection(tuple(runs), tuple(replace(part, rule=rule) for part in parts), tuple(notes))
 
 
 # --- one run -----------------------------------------------------------------------------------------
@@ -244,11 +246,17 @@ def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
     return any(entry in entries_b and value != entries_b[entry] for entry, value in entries_a.items())
 
 
+def contrast_of(run: StoredRun) -> tuple[str, str]:
+    """Read the two groups that a run's analysis, or else its study, contrasts; empty where it has none."""
+    chosen = run.analysis.get("choices", {}).get("contrast")
+    one, other = chosen or run.manifest.resolved.get("contrast") or ("", "")
+    return str(one), str(other)
+
+
 def _part(group: Sequence[StoredRun], study: str) -> Part:
     first = group[0]
     resolved, choices = first.manifest.resolved, first.analysis.get("choices", {})
     groups = tuple(resolved.get("groups", ()))
-    one, other = choices.get("contrast") or resolved.get("contrast") or ("", "")
     min_coverage = choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))
     templates = _entries(group, first.manifest.kind.asked) or _entries(group, "templates")
     claims = [claims_of(run.manifest.resolved) for run in group]
@@ -256,7 +264,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
     models: list[Model] = []
     notes: dict[str, None] = {}
     papers: dict[str, None] = {}
-    runs, commands, signatures, strict = [], [], [], False
+    runs, commands, signatures, rules = [], [], [], []
     for run in group:
         runs.append(str(run.path))
         commands.append(run.manifest.command)
@@ -267,7 +275,9 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         models += _models(run)
         notes |= dict.fromkeys(map(str, run.analysis.get("notes", ())))
         papers |= dict.fromkeys(papers_of(run.manifest.resolved))
-        strict |= run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"}
+        asked = run.analysis.get("choices", {}).get("conclusion") or {}
+        is_strict, of_all = asked.get("rule") == "strict", asked.get("share") == "of-all"
+        rules.append(Rule((contrast_of(run)[0] or "female",), is_strict, not of_all))
     part = Part(
         measurement=first.measurement,
         study=study,
@@ -282,9 +292,9 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
     return replace(
         part,
         groups=groups,
-        contrast=(str(one), str(other)),
+        contrast=contrast_of(first),
         min_coverage=float(min_coverage),
-        strict=strict,
+        rule=one_rule(rules),
         templates=templates,
         debiasing_prompts=_entries(group, "debiasing_prompts"),
         commands=tuple(commands),
@@ -293,8 +303,8 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
 
 
 def rule_of(parts: Sequence[Part]) -> Rule:
-    """Find the rule by which the parts of a page are judged; strict where one of them asks for it."""
-    return Rule({part.contrast[0] or "female" for part in parts}, any(part.strict for part in parts))
+    """Find the rule by which the parts of a page are judged."""
+    return one_rule(part.rule for part in parts)
 
 
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:

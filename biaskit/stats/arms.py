@@ -65,20 +65,20 @@ class CellValues:
         return self.ends or (self.point, self.point)
 
 
-def mean_of(blocks: Sequence[CrossedCells], templates: Sequence[int]) -> CellValues:
-    """Average the shares of arms cell by cell: points, lower ends and upper ends each for themselves."""
-    arms = [block.shares_at(templates) for block in blocks]
-    if len(arms) == 1:
-        return arms[0]
-    point = np.mean([arm.point for arm in arms], axis=0)
-    if all(arm.ends is None for arm in arms):
-        return CellValues(point)
-    low, high = np.mean([arm.low_and_high for arm in arms], axis=0)
-    return CellValues(point, (low, high), *_tested(arms))
+def mean_of(blocks: Sequence[CrossedCells], templates: Sequence[int]) -> list[CellValues]:
+    """Average each number of arms cell by cell: points, lower ends and upper ends each for themselves."""
+    means = []
+    for arms in zip(*(block.numbers_at(templates) for block in blocks), strict=True):
+        point, ends = np.mean([arm.point for arm in arms], axis=0), None
+        if any(arm.ends is not None for arm in arms):
+            low, high = np.mean([arm.low_and_high for arm in arms], axis=0)
+            ends = low, high
+        means.append(CellValues(point, ends, *_tested(arms)))
+    return means
 
 
 def part_of_two(first: CellValues, second: CellValues) -> CellValues:
-    """Give the first share `[I, J]` as a part of both; a cell where both are 0 is empty.
+    """Give the first share `[I, J]` as a part of both: of *she* in *she* and *he*; empty where both are 0.
 
     Reference: methods/representation#workforce-slope, #empty-cells.
     """
@@ -125,6 +125,7 @@ class CrossedCells:
     coverage: FloatArray  # [I, J]
     empty: BoolArray  # [I, J]: answered, but nothing was listed or no sample matched
     ends: tuple[FloatArray, FloatArray] | None = None  # low and high end of each share
+    binary: tuple[int, int] | None = None  # places of the two groups that are held against each other
 
     def complete(self) -> BoolArray:
         """Tell which templates have a share, or are known to be empty, in every job: `[J]`."""
@@ -139,6 +140,18 @@ class CrossedCells:
         low, high = (self.at(end, templates) for end in self.ends)
         empty = np.broadcast_to(self.at(self.empty, templates), point.shape)
         return CellValues(point, (low, high), "ends" if self.estimator == BOUNDED else "point", empty)
+
+    def numbers_at(self, templates: Sequence[int]) -> list[CellValues]:
+        """List each share `[I, len(templates)]` and, last, the first group's part of the two.
+
+        Shares move with what belongs to neither group, such as *they*; the part of two does not.
+        """
+        shares = self.shares_at(templates)
+        numbers = [shares[k] for k in range(len(self.shares))]
+        if self.binary is not None:
+            first, second = self.binary
+            numbers.append(part_of_two(numbers[first], numbers[second]))
+        return numbers
 
     def at(self, values: NDArray[Scalar], templates: Sequence[int]) -> NDArray[Scalar]:
         """Return an array of this block with its last axis cut to the templates named."""
@@ -186,7 +199,12 @@ Label = tuple[Arm, str, int, str | None]
 
 
 def cross(
-    labels: Sequence[Label], values: FloatArray, ends: FloatArray | None = None, *, gaps: bool = False
+    labels: Sequence[Label],
+    values: FloatArray,
+    ends: FloatArray | None = None,
+    *,
+    binary: tuple[int, int] | None = None,
+    gaps: bool = False,
 ) -> dict[Arm, CrossedCells]:
     """Lay a list of cells out as blocks, in the order in which their arms first appear.
 
@@ -208,7 +226,8 @@ def cross(
         if len(used) > 1:
             raise ValueError(f"{arm}: prompts with several estimators, {used}")
         numbers = np.concatenate([values[cells], ends[cells]], axis=1)
-        blocks[arm] = _block(arm, used[0] if used else None, jobs, templates, numbers, gaps=gaps)
+        block = _block(arm, used[0] if used else None, jobs, templates, numbers, gaps=gaps)
+        blocks[arm] = replace(block, binary=binary)
     return blocks
 
 

@@ -21,6 +21,8 @@ Number = Any
 LEVEL = 0.05
 AREAS = ("auc_transfer", "auc_inferred", "auc_requested")
 """Areas under the curve less 0.5."""
+BINARY = "binary_"
+"""Before a quantity: of the first group's part of the two that a study contrasts, as of *she* and *he*."""
 JUDGED = {
     (spec.get("measurement", name), kind) for name, spec in specs().items() for kind in spec.get("judged", ())
 }
@@ -59,6 +61,16 @@ class Scope:
     group_a: str | None = None
     group_b: str | None = None
     unit: str = "job"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether it is of the first group's part of two, whatever belongs to neither."""
+        return self.quantity.startswith(BINARY)
+
+    @property
+    def whole(self) -> str:
+        """The quantity, or that of which it is the binary one: they have one margin and one role."""
+        return self.quantity.removeprefix(BINARY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

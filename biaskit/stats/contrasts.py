@@ -85,7 +85,6 @@ def within_jobs(
 def gaps_between_groups(
     change: CellValues,
     rows_of: Mapping[str, Sequence[int]],
-    genders: Sequence[str],
     *,
     scope: Scope,
     margins: Mapping[str, float],
@@ -93,18 +92,17 @@ def gaps_between_groups(
 ) -> Iterator[Contrast]:
     """Contrast what two arms change of the gap between two groups of jobs: rows welch and crossed.
 
-    `change`: shares in one arm − in the other, `[genders, I, J]`; `rows_of`: group → places of its jobs. The
-    gap is the share in group a − that in group b, so positive is a gap that is larger in the first arm.
+    `change`: a number in one arm − in the other, `[I, J]`; `rows_of`: group → places of its jobs. The gap is
+    the number in group a − that in group b, so positive is a gap that is larger in the first arm.
     """
     for group_a, group_b in group_pairs(list(rows_of)):
-        for k, gender in enumerate(genders):
-            yield from between_groups(
-                *(change[k, rows_of[group]] for group in (group_a, group_b)),
-                scope=replace(scope, quantity="group_gap", gender=gender, group_a=group_a, group_b=group_b),
-                margins=margins,
-                note=note,
-                limit=2.0,
-            )
+        yield from between_groups(
+            *(change[rows_of[group]] for group in (group_a, group_b)),
+            scope=replace(scope, group_a=group_a, group_b=group_b),
+            margins=margins,
+            note=note,
+            limit=2.0,
+        )
 
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Contrast]:
@@ -372,7 +370,7 @@ class _Rows:
     ) -> Contrast:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
-        margin = self.margins.get(scope.quantity) if (scope.measurement, kind) in JUDGED else None
+        margin = self.margins.get(scope.whole) if (scope.measurement, kind) in JUDGED else None
         equivalent = None
         if margin is not None and result.ci90 is not None and speaks:
             equivalent = -margin <= result.ci90[0] and result.ci90[1] <= margin

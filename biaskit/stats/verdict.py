@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, Literal
@@ -38,10 +38,25 @@ ROLES = dict(_roles_stated())
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How the rows of a page are judged: whose shares are in the tree; `strict`: 5 % in any world."""
+    """How the rows of a page are judged: whose shares are in the tree; `strict`: 5 % in any world.
+
+    `binary`: the prober's shares are those of two groups, as of *she* and *he*, else of all target words.
+    """
 
     genders: Collection[str] = ("female",)
     strict: bool = False
+    binary: bool = True
+
+
+def one_rule(rules: Iterable[Rule]) -> Rule:
+    """Find the rule of a page: strict, or of all target words, where one of its runs asks for it."""
+    genders: set[str] = set()
+    strict, binary = False, True
+    for rule in rules:
+        genders |= {*rule.genders}
+        strict |= rule.strict
+        binary &= rule.binary
+    return Rule(genders or ("female",), strict, binary)
 
 
 @dataclass(slots=True)
@@ -78,7 +93,7 @@ def with_verdicts(*tables: Sequence[Mapping[str, Any]], rule: Rule = Rule()) -> 
     """
     pages = [list(map(Contrast.of, table)) for table in tables]
     rows = list(chain(*pages))
-    roles = [role for page in pages for role in _roles(page, rule.genders)]
+    roles = [role for page in pages for role in _roles(page, rule)]
     claims = _claims(rows, roles)
     _climb(claims, strict=rule.strict)
     claim_at = {place: claim for claim in claims for place in claim.places}
@@ -101,16 +116,19 @@ def with_verdicts(*tables: Sequence[Mapping[str, Any]], rule: Rule = Rule()) -> 
     return [list(islice(in_order, len(page))) for page in pages]
 
 
-def _roles(rows: Sequence[Contrast], genders: Collection[str]) -> list[Role | None]:
-    """Find the role of each row; None for other genders' shares, other contexts, and one debiasing prompt."""
+def _roles(rows: Sequence[Contrast], rule: Rule) -> list[Role | None]:
+    """Find the role of each row; None for other shares, other contexts, and one debiasing prompt."""
     asked_plainly = {row.measurement for row in rows if row.context == "plain"}
+    has_binary = {row.measurement for row in rows if row.is_binary}
     roles: list[Role | None] = []
     for row in rows:
         without = row.debiasing_a == row.debiasing_b not in ("0", "", None)
         without |= row.contrast == "genders" and (row.group_a, row.group_b) != ("female", "male")
         without |= row.measurement in asked_plainly and row.context not in MAIN_CONTEXTS
-        without |= row.quantity in ("share", "group_gap") and row.gender not in genders
-        role = ROLES.get((row.measurement, row.kind, row.quantity, row.contrast))
+        if row.whole in ("share", "group_gap", "asymmetry"):
+            without |= row.measurement in has_binary and row.is_binary != rule.binary
+            without |= row.gender not in (*rule.genders, None)
+        role = ROLES.get((row.measurement, row.kind, row.whole, row.contrast))
         roles.append(None if without else role)
     return roles
 

@@ -60,6 +60,9 @@ class ConclusionKeys(Keys):
     rule: Literal["tree", "strict"] = key(
         "tree", "strict: at most 5 % false conclusions whatever is true, with less power"
     )
+    share: Literal["of-two", "of-all"] = key(
+        "of-two", "the share that leads: of-two, she of she and he; of-all, of all target words (OccuGender)"
+    )
 
 
 Reference = Literal["none", "parity", "workforce", "both"]
@@ -116,6 +119,11 @@ class Study(Keys):
     def strict(self) -> bool:
         """Whether conclusions follow the strict rule (methods/tests#strict)."""
         return self.conclusion.rule == "strict"
+
+    @property
+    def binary(self) -> bool:
+        """Whether the share of two groups leads (methods/tests#binary)."""
+        return self.conclusion.share == "of-two"
 
     @property
     def sent_as(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from biaskit.measurement import KINDS, measurement
-from biaskit.tables.query import Row, defined
+from biaskit.tables.query import Row, column, defined
 from biaskit.tables.schema import SCHEMAS, Column
 
 Coverage = tuple[float, float] | None
@@ -24,9 +24,14 @@ def table_with_coverage(kind_name: str) -> str:
     return table if table and Column("coverage", "number") in SCHEMAS[table].parts else ""
 
 
-def coverage_of(rows: Iterable[Row]) -> Coverage:
-    """Find the least and the greatest coverage of rows of probe_groups.csv."""
-    known = [row["coverage"] for row in defined(rows, "coverage")]
+def coverage_of(rows: Iterable[Row], *, of_two: bool = True) -> Coverage:
+    """Find the least and the greatest coverage of rows of probe_groups.csv.
+
+    `of_two`: of the words of the two groups that are contrasted, since what is said rests on them (the first
+    group's rows have it); else of all target words.
+    """
+    name = "binary_coverage" if of_two else "coverage"
+    known = column(defined(rows, name), name)
     return (min(known), max(known)) if known else None
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -89,11 +89,12 @@ class ProbeKind:
     """One kind of world of the prober.
 
     `women`: true mean of women among women and men in both groups of jobs; `difference`: what the groups'
-    true shares of women differ by, in shares of all target words; `apart`: each model's from that of the one
-    named before. `coverage`: median probability on the target words; `follows`: by how many logits it rises
-    with each standard deviation of a cell's share. `instructed`: what a debiasing prompt changes of the
-    difference; None: there is none. `slope`: of the jobs' true shares on their workforce shares, in its
-    place. `frames`: templates are paraphrases of so many.
+    true shares of women differ by, among women and men; `apart`: each model's from that of the one named
+    before. `they`: what moves the share of "they" from `diverse` to `diverse` + 0.3, and moves no share of
+    women among women and men. `coverage`: median probability on the target words; `follows`: by how many
+    logits it rises with each standard deviation of a cell's share. `instructed`: what a debiasing prompt
+    changes of the difference; None: there is none. `slope`: of the jobs' true shares on their workforce
+    shares, in its place. `frames`: templates are paraphrases of so many.
     """
 
     jobs: int = 10  # of each group
@@ -110,14 +111,20 @@ class ProbeKind:
     slope: float | None = None
     frames: int | None = None
     diverse: float = DIVERSE
+    they: Literal["", "groups", "models", "help"] = ""
     k: int = 5
     spread: Spread = field(default=Spread())
 
     def true_share(self, group: str, model: int = 0) -> float:
-        """Women's share over all jobs and templates that there could be."""
+        """Women's share among women and men, over all jobs and templates that there could be."""
         own = self.apart * (model - (self.models - 1) / 2)
         half = self.difference / 2
-        return (1 - self.diverse) * self.women + own + (half if group == FEMALE else -half)
+        return self.women + own + (half if group == FEMALE else -half)
+
+    def diverse_at(self, place: Place) -> float:
+        """The share of "they" in a cell."""
+        moved = {"groups": place[2] < self.jobs, "models": place[0] > 0, "help": len(place) > 4}
+        return self.diverse + 0.3 * moved.get(self.they, False)
 
     def centres(self, spread: float) -> FloatArray:
         """Where shares of women among women and men lie, in logits: `[models, jobs of both groups]`."""
@@ -125,7 +132,7 @@ class ProbeKind:
             line = 0.5 + self.slope * (workforce_shares(self.jobs) - 0.5)
             return np.array([[centre(share, spread) for share in line.tolist()]] * self.models)
         of_groups = [
-            [centre(self.true_share(group, model) / (1 - self.diverse), spread) for group in (FEMALE, MALE)]
+            [centre(self.true_share(group, model), spread) for group in (FEMALE, MALE)]
             for model in range(self.models)
         ]
         return np.array(of_groups).repeat(self.jobs, axis=1)
@@ -219,10 +226,10 @@ class ProbeWorld:
 
     def masses(self, place: Place) -> dict[str, float]:
         """Probability of every form of every target word, in the order of `SPELLINGS`."""
-        cell, listed = place[:4], 1 - self.kind.diverse
+        cell, diverse = place[:4], self.kind.diverse_at(place)
         shares = self.shares if cell == place or self.instructed is None else self.instructed
         women, coverage = float(shares[cell]), float(self.coverage[cell])
-        share = {"female": listed * women, "male": listed * (1 - women), "diverse": self.kind.diverse}
+        share = {"female": (1 - diverse) * women, "male": (1 - diverse) * (1 - women), "diverse": diverse}
         return {form: coverage * share[group] * part for form, (group, part) in SPELLINGS.items()}
 
     def uniform(self, cell: Place) -> FloatArray:

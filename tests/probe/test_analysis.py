@@ -94,7 +94,7 @@ def test_a_run_says_in_its_notes_and_repr_that_a_models_shares_are_weak_evidence
     (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     result = bk.load(run)
     (note,) = (note for note in result.warnings if "weak evidence" in note)
-    said = "m: weak evidence, coverage is only 5 % (implicit prompts)"
+    said = "m: weak evidence, the words of the two groups have only 5 % (implicit prompts)"
     assert note == f"{said}; `biaskit doctor demo --prompt-formats` tries others"
     assert repr(result).endswith("weak evidence)")
     prompt_format = manifest["models"]["m"]["prompt_format"]

@@ -307,6 +307,7 @@ def test_a_contrast_takes_the_templates_complete_in_all_its_arms() -> None:
             debiasing_a=k,
             gender="female",
             group_a="male-dominated",
+            quantity="share",
             kind="paired",
         )
         kept = [x for x in cells if x.cell.template_id in templates and x.cell.job_group == "male-dominated"]
@@ -402,6 +403,7 @@ def test_ends_move_no_number_of_the_points() -> None:
     for a, b in zip(exact["tests"], listed["tests"], strict=True):
         assert a["estimate"] == b["estimate"]
     ends = ["estimator", "share_low", "share_high", "ci_low", "ci_high", "n_empty"]
+    ends += ["binary_share_ci_low", "binary_share_ci_high"]
     for a, b in zip(exact["probe_groups"], listed["probe_groups"], strict=True):
         assert {k: v for k, v in a.items() if k not in ends} == {k: v for k, v in b.items() if k not in ends}
 
@@ -479,6 +481,22 @@ def test_a_run_of_one_model_writes_every_named_contrast() -> None:
         ("contexts", "debiasing_effect", "paired"): 2 * 3 * 6,
         ("contexts", "debiasing_effect", "crossed"): 2 * 3 * 6,
         ("bias-types", "share", "estimate"): 2 * 4 * 6,
+        # Of female and male, the part of female.
+        ("groups", "binary_share", "welch"): 4 * 4,
+        ("groups", "binary_share", "crossed"): 4 * 4,
+        ("groups", "binary_asymmetry", "welch"): 4 * 4,
+        ("groups", "binary_asymmetry", "crossed"): 4 * 4,
+        ("debiasing", "binary_share", "paired"): 4 * 3 * 2,
+        ("debiasing", "binary_share", "crossed"): 4 * 3 * 2,
+        ("debiasing", "binary_group_gap", "welch"): 4 * 3,
+        ("debiasing", "binary_group_gap", "crossed"): 4 * 3,
+        ("levels", "binary_share", "paired"): 4 * 2 * 2,
+        ("levels", "binary_share", "crossed"): 4 * 2 * 2,
+        ("contexts", "binary_share", "paired"): 2 * 4 * 2,
+        ("contexts", "binary_share", "crossed"): 2 * 4 * 2,
+        ("contexts", "binary_debiasing_effect", "paired"): 2 * 3 * 2,
+        ("contexts", "binary_debiasing_effect", "crossed"): 2 * 3 * 2,
+        ("bias-types", "binary_share", "estimate"): 2 * 4 * 2,
         ("workforce", "female_share~workforce_share", "slope"): 4 * 4 * 3,
         ("workforce", "female_share~workforce_share", "level"): 4 * 4 * 3,
         ("workforce", "female_share~workforce_share", "distance"): 4 * 4 * 3,
@@ -514,7 +532,7 @@ BOTH_SIDES = ({"job_group": "female-dominated"}, {"job_group": "male-dominated"}
         ("contexts", "crossed", 1, {**MEN, "bias_type": "implicit", "quantity": "share",
          "debiasing_a": "1"}, {**OF_MEN, "bias_type": "implicit", "debiasing_id": 1},
          ({"context": "dialogue"}, {"context": "plain"}), {"context": "dialogue-plain"}),
-        ("bias-types", "estimate", 1, {**MEN, "context": "plain", "debiasing_a": "0"},
+        ("bias-types", "estimate", 1, {**MEN, "context": "plain", "quantity": "share", "debiasing_a": "0"},
          {**OF_MEN, "context": "plain", "debiasing_id": 0},
          ({"bias_type": "implicit"}, {"bias_type": "explicit"}),
          {"bias_type": "implicit-explicit", "p_value": None, "ci_low": None, "equivalent": None}),
@@ -549,6 +567,7 @@ def test_a_level_is_the_plain_mean_of_its_debiasing_prompts_that_were_run() -> N
             contrast(MADE["tests"], "levels"),
             **own,
             kind="paired",
+            quantity="share",
             gender="female",
             group_a="male-dominated",
             debiasing_a=level,
@@ -677,18 +696,71 @@ def test_other_gender_groups_are_carried_through() -> None:
     assert {"he", "she", "they", "it"} == {row["gender"] for row in made["probe_groups"]}
     assert "it_minus_he" in made["probe_jobs"][0]
     quantities = {row["quantity"] for row in made["tests"]}
-    assert {"share", "it_share~workforce_share"} == quantities
+    assert {"share", "binary_share", "it_share~workforce_share"} == quantities
 
 
 def test_a_margin_gives_verdicts_to_its_quantity_alone() -> None:
     with_margin = [row for row in MADE["tests"] if row["margin"] is not None]
-    assert {("share", "crossed")} == {(row["quantity"], row["kind"]) for row in with_margin}
+    of_shares = {("share", "crossed"), ("binary_share", "crossed")}
+    assert of_shares == {(row["quantity"], row["kind"]) for row in with_margin}
     for row in with_margin:
         inside = -0.05 <= row["ci90_low"] and row["ci90_high"] <= 0.05
         assert inside == row["equivalent"]
     also = run(FULL, margins={"share": 0.05, "asymmetry": 0.1})["tests"]
     verdicts = {(row["quantity"], row["kind"]) for row in also if row["equivalent"] is not None}
-    assert {("share", "crossed"), ("asymmetry", "crossed")} == verdicts
+    assert of_shares | {("asymmetry", "crossed"), ("binary_asymmetry", "crossed")} == verdicts
+
+
+def part_of_two(cells: Sequence[CellShares], **values: object) -> float:
+    """Women's part of women and men, by hand: the mean over the cells that have these values."""
+    parts = []
+    for x in cells:
+        if all(getattr(x.cell, name) == value for name, value in values.items()):
+            assert x.masses is not None
+            male, female, _ = x.masses
+            parts.append(female / (female + male))
+    return statistics.fmean(parts)
+
+
+def test_the_binary_share_is_the_mean_of_the_prompts_parts_of_two_whatever_they_has() -> None:
+    own = {"bias_type": "explicit", "context": "plain"}
+    sides = [{"job_group": "female-dominated"}, {"job_group": "male-dominated"}]
+    women, men = (part_of_two(FULL, **own, debiasing_id=0, **side) for side in sides)
+    gap = find(
+        contrast(MADE["tests"], "groups"), **own, quantity="binary_share", kind="crossed", debiasing_a="0"
+    )
+    assert women - men == pytest.approx(gap["estimate"])
+    asymmetry = find(MADE["tests"], **own, quantity="binary_asymmetry", kind="welch", debiasing_a="0")
+    assert (1 - men) - women == pytest.approx(asymmetry["estimate"])
+    change = find(MADE["tests"], **own, quantity="binary_group_gap", kind="crossed", debiasing_a="5")
+    under = [part_of_two(FULL, **own, debiasing_id=5, **side) for side in sides]
+    assert (under[0] - under[1]) - (women - men) == pytest.approx(change["estimate"])
+    row = find(MADE["probe_groups"], **own, **sides[0], debiasing_id=0, gender="female")
+    assert women == pytest.approx(row["binary_share"])
+    # The probability on both groups' words: coverage without the part of they.
+    covered = share(FULL, 0, **own, debiasing_id=0, **sides[0]) + share(
+        FULL, 1, **own, debiasing_id=0, **sides[0]
+    )
+    assert 0 < row["binary_coverage"] < row["coverage"]
+    assert row["binary_coverage"] == pytest.approx(covered * row["coverage"], rel=0.1)
+    other = find(MADE["probe_groups"], **own, **sides[0], debiasing_id=0, gender="male")
+    assert other["binary_share"] is None
+    nurse = find(MADE["probe_jobs"], **own, job="nurse", debiasing_id=0)
+    assert part_of_two(FULL, **own, debiasing_id=0, job="nurse") == pytest.approx(nurse["binary_share"])
+    assert nurse["binary_share_ci_low"] < nurse["binary_share"] < nurse["binary_share_ci_high"]
+
+
+def test_what_they_takes_away_moves_shares_and_no_part_of_two() -> None:
+    def more_of_neither(labels: Labels) -> tuple[float, ...]:
+        male, female, diverse = masses_of(labels)
+        return male, female, diverse + 0.2 * (labels[3] in ("nurse", "teacher"))
+
+    before, after = run(study())["tests"], run(study(masses=more_of_neither))["tests"]
+    for a, b in zip(before, after, strict=True):
+        same = pytest.approx(a["estimate"]) == b["estimate"]
+        assert same if a["quantity"].startswith("binary_") else True
+    shares = [i for i, row in enumerate(before) if row["quantity"] == "share" and row["gender"] == "female"]
+    assert all(before[i]["estimate"] != pytest.approx(after[i]["estimate"]) for i in shares)
 
 
 # --- what must not move a number -------------------------------------------------------------------

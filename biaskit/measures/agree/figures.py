@@ -114,7 +114,8 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
         for measure in measures:
             if measure.panel == name:
                 rows.append(Dots(measure.mark, list(map(measure.points.get, order)), measure.fill))
-        axis = shares(f"{group} in its {name}", parity=view.shows("parity"))
+        whom = probed.whom if probed and name == "answers" else group
+        axis = shares(f"{whom} in its {name}", parity=view.shows("parity"))
         panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
     tables = " and ".join(TABLE_OF[name] for name in items_of_panel)
     sorting, weak = items.sorting(order), probed.weak if probed else ""
@@ -132,7 +133,7 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure]
         rows, mark = probed.plain("probe_jobs"), probed.marks[probed.models[0]]
         workforce |= items.workforce_shares(rows, "job")
         for bias_type in distinct(rows, "bias_type"):
-            points = items.of_jobs(probed, where(rows, bias_type=bias_type))
+            points = items.of_jobs(probed, where(rows, bias_type=bias_type), of_two=probed.part.rule.binary)
             fill = "none" if bias_type == "explicit" else ""
             measures.append(_Measure("answers", asked(bias_type), points, mark, fill))
     if written is not None:

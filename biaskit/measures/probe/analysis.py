@@ -55,7 +55,8 @@ def tables(
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     manifest, made = read_manifest(run), TableSet(run)
     design = read(manifest.resolved, overrides)
-    study, rule = design.study, Rule(design.contrast[:1], design.study.strict)
+    study = design.study
+    rule = Rule(design.contrast[:1], study.strict, study.binary)
     reading, answerers = Reading(), Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
     cells, answers = stored.cells, stored.answers
@@ -63,7 +64,7 @@ def tables(
     choices = StudyCells(
         groups=design.groups,
         contrast=design.contrast,
-        strict=study.strict,
+        rule=rule,
         levels=design.levels,
         min_coverage=study.min_coverage,
         interval=study.interval,
@@ -102,6 +103,7 @@ def tables(
         rows, notes = between_models(
             made.rows("probe_prompts"),
             groups=design.groups,
+            contrast=design.contrast,
             models=models,
             margins=study.margin,
             where=f"{run} probe_prompts.csv",
@@ -208,7 +210,7 @@ def _notes(
         yield NOTES["no_share"].format(missing, n)
     if stored.n_open:
         yield NOTES["few_samples"].format(stored.n_open, n, enough=ENOUGH, most=study.max_samples_per_prompt)
-    yield from _low_coverage(groups, models)
+    yield from _low_coverage(groups, models, binary=study.binary)
     if len(distinct(groups, "prompt_format")) > 1:
         yield NOTES["formats_differ"]
     if len(labels) > 1:
@@ -232,12 +234,13 @@ def _notes(
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
 
 
-def _low_coverage(groups: Sequence[Row], models: Mapping[str, ModelEntry]) -> Iterator[str]:
+def _low_coverage(groups: Sequence[Row], models: Mapping[str, ModelEntry], *, binary: bool) -> Iterator[str]:
     """Say which models' shares are weak evidence, and what other prompt formats would give."""
     low: dict[str, dict[str, float]] = {label: {} for label in models}
     main = in_main_context(where(groups, debiasing_id=0))
     for (label, bias_type), rows in grouped(main, "model", "bias_type").items():
-        if (ends := coverage_of(rows)) and is_under(ends, WEAK):
+        ends = coverage_of(rows, of_two=binary)
+        if ends and is_under(ends, WEAK):
             low[label][bias_type] = ends[0]
     for label, entry in models.items():
         yield from format_notes(label, entry, low[label], alone=len(models) == 1)
@@ -253,7 +256,7 @@ def format_notes(label: str, entry: ModelEntry, low: Mapping[str, float], *, alo
             hint = NOTES["no_format"].format(percent(WEAK))
         elif spec.startswith(IN_MEMORY):
             hint = ""
-        yield f"{label}: weak evidence, coverage is only {held}{hint}"
+        yield f"{label}: weak evidence, the words of the two groups have only {held}{hint}"
     both = []
     for bias_type, tried in reach.items():
         if better := better_format(tried, prompt_format):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.measures.probe.contrasts import arm_of, between_job_groups, in_each_group, scope_of
+from biaskit.measures.probe.contrasts import Number, arm_of, between_job_groups, in_each_group, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import ALL, PromptCell
@@ -72,10 +72,10 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[PromptCell]) -> tuple[li
     """
     design = answers.design
     kinds: list[_Kind] = []
-    tested = {}  # place of a kind → outcome
+    tested: list[Number] = []
     for outcome in OUTCOMES:
         if outcome in TESTED_OUTCOMES:
-            tested[len(kinds)] = outcome
+            tested.append((len(kinds), outcome, ""))
         kinds.append((outcome, ""))
         if outcome == NAMED:
             kinds += [(outcome, group) for group in design.groups]
@@ -137,10 +137,10 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
 def _tests(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
-    tested: Mapping[int, str],
+    tested: Sequence[Number],
     margins: Mapping[str, float],
 ) -> Iterator[Contrast]:
-    """Contrast groups of jobs in each arm, then models in pairs; `tested`: place → outcome."""
+    """Contrast groups of jobs in each arm, then models in pairs."""
     for arm, block in blocks.items():
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
         yield from between_job_groups(block, group_of, tested, scope, margins)
@@ -150,8 +150,8 @@ def _tests(
             continue
         a, b = a.cut(jobs, a.templates), b.cut(jobs, b.templates)
         templates, note = complete_in_all([a, b])
-        of_a, of_b = a.shares_at(templates), b.shares_at(templates)
+        of_a, of_b = a.numbers_at(templates), b.numbers_at(templates)
         scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
         rows_of = rows_of_groups(a.jobs, {job: group_of[job] for job in jobs})
-        for own, k, rows in in_each_group(rows_of, tested.items(), scope):
-            yield from within_jobs(of_a[k, rows], of_b[k, rows], scope=own, margins=margins, note=note)
+        for own, k, rows in in_each_group(rows_of, tested, scope):
+            yield from within_jobs(of_a[k][rows], of_b[k][rows], scope=own, margins=margins, note=note)

@@ -17,6 +17,7 @@ from biaskit.compare.pairs import (
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
+from biaskit.runs.collection import contrast_of
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.query import Row
@@ -33,7 +34,7 @@ def compare(comparison: Comparison) -> None:
         groups = orders.setdefault(frozenset(order), order)
         rows, asked = run.tables.get("probe_prompts", ()), PromptTexts(run.question)
         where = str(run.path / "tables" / "probe_prompts.csv")
-        answers |= answers_of(rows, groups, where, asked)
+        answers |= answers_of(rows, groups, where, asked, contrast=contrast_of(run))
         outcomes |= outcomes_of(rows, run.manifest.models, where, asked)
         for model in run.manifest.models:
             if rows and model not in answers:
@@ -51,13 +52,14 @@ def between_models(
     cells: Sequence[Row],  # of probe_prompts.csv
     *,
     groups: Sequence[str],
+    contrast: Sequence[str],
     models: Sequence[str],
     margins: Mapping[str, float],
     where: str,
     asked: PromptTexts,
 ) -> tuple[list[Contrast], list[str]]:
     """Test every pair of models of one run, later named − earlier; two formats have no row but a note."""
-    answers = answers_of(cells, groups, where, asked)
+    answers = answers_of(cells, groups, where, asked, contrast=contrast)
     formats, absent = {}, []
     for model in models:
         if model in answers:

@@ -13,11 +13,17 @@ from biaskit.compare.comparison import MODELS
 from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
-from biaskit.measures.probe.contrasts import columns_of, in_each_group, scope_of
+from biaskit.measures.probe.contrasts import (
+    columns_of,
+    gap_changes,
+    in_each_group,
+    numbers_of,
+    scope_of,
+)
 from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
-from biaskit.stats.contrasts import gaps_between_groups, within_jobs
+from biaskit.stats.contrasts import within_jobs
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 
@@ -26,6 +32,7 @@ class Answers:
     """One model's cells by arm, and the texts that asked for them."""
 
     groups: tuple[str, ...]  # gender groups
+    contrast: tuple[str, ...]  # the two that are held against each other, if any
     blocks: dict[Arm, CrossedCells]  # by arm, without the model
     group_of: Mapping[str, str]  # job → job group
     asked: PromptTexts
@@ -56,12 +63,13 @@ def answers_of(
     where: str,  # the file, for a message
     asked: PromptTexts,
     *,
+    contrast: Sequence[str] = (),
     gaps: bool = False,
 ) -> dict[str, Answers]:
     """Read the models of one run from its rows of probe_prompts.csv, in order of appearance.
 
-    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there, unless
-    there may be `gaps`.
+    `contrast`: the two groups whose parts of both are compared too. Raises `TableError` for rows of other
+    gender groups, and where jobs × templates are not all there, unless there may be `gaps`.
     """
     wanted = [*columns_of(groups, "mass"), *columns_of(groups, "share"), "coverage"]
     ends = [*columns_of(groups, "share_low"), *columns_of(groups, "share_high")]
@@ -74,13 +82,14 @@ def answers_of(
         arm = Arm(*map(row.__getitem__, Arm._fields))
         labels.append((arm, row["job"], row["template_id"], row["estimator"] or None))
         group_of[row["job"]] = row["job_group"]
+    binary = (groups.index(contrast[0]), groups.index(contrast[1])) if contrast else None
     try:
-        blocks = cross(labels, _numbers(rows, wanted), _numbers(rows, ends), gaps=gaps)
+        blocks = cross(labels, _numbers(rows, wanted), _numbers(rows, ends), binary=binary, gaps=gaps)
     except ValueError as error:
         raise TableError(f"{where}: {error}. `biaskit analyze` rebuilds the tables.") from error
     answers: dict[str, Answers] = {}
     for arm, block in blocks.items():
-        new = Answers(tuple(groups), {}, group_of, asked)
+        new = Answers(tuple(groups), tuple(contrast), {}, group_of, asked)
         answers.setdefault(arm.model, new).blocks[arm._replace(model="")] = block
     return answers
 
@@ -140,11 +149,14 @@ def _rows_of_arm(
     differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
     a, b = mean_of(common[:n_later], templates), mean_of(common[n_later:], templates)
     reason = joined([note, incomplete, differing])
-    rows_of, genders = rows_of_groups(common[0].jobs, members[0].group_of), members[0].groups
-    for own, k, places in in_each_group(rows_of, enumerate(genders), scope):
-        yield from within_jobs(a[k, places], b[k, places], scope=own, margins=margins, note=reason)
+    rows_of = rows_of_groups(common[0].jobs, members[0].group_of)
+    # The part of two other groups would be another number.
+    first = members[0].contrast[:1] if all_equal(member.contrast for member in members) else ()
+    numbers = numbers_of(members[0].groups, *first)
+    for own, k, places in in_each_group(rows_of, numbers, scope):
+        yield from within_jobs(a[k][places], b[k][places], scope=own, margins=margins, note=reason)
     if scope.quantity == "share":
-        yield from gaps_between_groups(a - b, rows_of, genders, scope=scope, margins=margins, note=reason)
+        yield from gap_changes(a, b, rows_of, numbers, scope, margins, reason)
 
 
 def _common(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], str | None]:

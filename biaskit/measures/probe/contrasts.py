@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
@@ -15,6 +15,7 @@ from biaskit.stats.arms import (
     FEMALE_DOMINATED,
     MALE_DOMINATED,
     Arm,
+    CellValues,
     CrossedCells,
     complete_in_all,
     group_pairs,
@@ -22,7 +23,7 @@ from biaskit.stats.arms import (
     part_of_two,
     rows_of_groups,
 )
-from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrast import BINARY, Contrast, Scope
 from biaskit.stats.contrasts import (
     against_workforce,
     between_groups,
@@ -30,6 +31,7 @@ from biaskit.stats.contrasts import (
     gaps_between_groups,
     within_jobs,
 )
+from biaskit.stats.verdict import Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +45,33 @@ class StudyCells:
     seed: int
     min_coverage: float  # cells of less coverage are counted
     interval: Literal["crossed", "bootstrap"]  # of probe_jobs and probe_groups
+    rule: Rule = field(default_factory=Rule)  # of verdicts
     frames: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     """Bias type → template → frame: averaged first."""
-    strict: bool = False  # the rule of verdicts
     blocks: dict[Arm, CrossedCells] = field(default_factory=dict)
     group_of: dict[str, str] = field(default_factory=dict)  # job → job group, in study order
     workforce_of: dict[str, float | None] = field(default_factory=dict)
+
+    @property
+    def binary(self) -> tuple[int, int]:
+        """The places of the contrast's two groups among the shares."""
+        first, second = map(self.groups.index, self.contrast)
+        return first, second
+
+    @property
+    def numbers(self) -> list[Number]:
+        """List what is contrasted."""
+        return numbers_of(self.groups, self.contrast[0])
+
+
+Number = tuple[int, str, str]
+"""A place among `CrossedCells.numbers_at`, its gender, and what stands before its quantities."""
+
+
+def numbers_of(groups: Sequence[str], first: str = "") -> list[Number]:
+    """List the shares of groups and, last, the part of two of the group that is contrasted first, if any."""
+    numbers = [(k, group, "") for k, group in enumerate(groups)]
+    return [*numbers, (len(groups), first, BINARY)] if first else numbers
 
 
 def contrast_rows(study: StudyCells) -> list[Contrast]:
@@ -92,39 +115,58 @@ def scope_of(arm: Arm, contrast: str) -> Scope:
 def between_job_groups(
     block: CrossedCells,
     group_of: Mapping[str, str],
-    names: Mapping[int, str],  # place among the block's shares → gender, or what else they are of
+    numbers: Sequence[Number],
     scope: Scope,
     margins: Mapping[str, float],
 ) -> Iterator[Contrast]:
     """Contrast every two groups of jobs in an arm."""
     templates, note = complete_in_all([block])
-    shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
-    for group_a, group_b in group_pairs(list(rows_of)):
-        for k, name in names.items():
-            a, b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
-            own = replace(scope, gender=name, group_a=group_a, group_b=group_b)
-            yield from between_groups(a, b, scope=own, margins=margins, note=note)
+    values, rows_of = block.numbers_at(templates), rows_of_groups(block.jobs, group_of)
+    for (group_a, group_b), (k, gender, prefix) in product(group_pairs(list(rows_of)), numbers):
+        own = replace(
+            scope, quantity=prefix + scope.quantity, gender=gender, group_a=group_a, group_b=group_b
+        )
+        a, b = values[k][rows_of[group_a]], values[k][rows_of[group_b]]
+        yield from between_groups(a, b, scope=own, margins=margins, note=note)
 
 
 def in_each_group(
-    rows_of: Mapping[str, list[int]], names: Iterable[tuple[int, str]], scope: Scope
+    rows_of: Mapping[str, list[int]], numbers: Sequence[Number], scope: Scope
 ) -> Iterator[tuple[Scope, int, list[int]]]:
-    """Yield the scope of each job group and gender, with the places of its shares and of its jobs."""
-    for (job_group, rows), (k, name) in product(rows_of.items(), names):
-        yield replace(scope, gender=name, group_a=job_group, group_b=job_group), k, rows
+    """Yield the scope of each job group and number, with the places of the number and of the group's jobs."""
+    for (job_group, rows), (k, gender, prefix) in product(rows_of.items(), numbers):
+        quantity = prefix + scope.quantity
+        yield replace(scope, quantity=quantity, gender=gender, group_a=job_group, group_b=job_group), k, rows
 
 
-def _genders(study: StudyCells, block: CrossedCells, scope: Scope) -> Iterator[tuple[Scope, int, list[int]]]:
-    return in_each_group(rows_of_groups(block.jobs, study.group_of), enumerate(study.groups), scope)
+def gap_changes(
+    a: Sequence[CellValues],
+    b: Sequence[CellValues],
+    rows_of: Mapping[str, Sequence[int]],
+    numbers: Sequence[Number],
+    scope: Scope,
+    margins: Mapping[str, float],
+    note: str | None,
+) -> Iterator[Contrast]:
+    """Contrast the gap of each number between two groups of jobs in two arms, a − b."""
+    for k, gender, prefix in numbers:
+        own = replace(scope, quantity=f"{prefix}group_gap", gender=gender)
+        yield from gaps_between_groups(a[k] - b[k], rows_of, scope=own, margins=margins, note=note)
+
+
+def _in_groups(
+    study: StudyCells, block: CrossedCells, scope: Scope
+) -> Iterator[tuple[Scope, int, list[int]]]:
+    return in_each_group(rows_of_groups(block.jobs, study.group_of), study.numbers, scope)
 
 
 # --- between groups of jobs ------------------------------------------------------------------------
 
 
 def _groups(study: StudyCells) -> Iterator[Contrast]:
-    names = dict(enumerate(study.groups))
     for arm, block in study.blocks.items():
-        yield from between_job_groups(block, study.group_of, names, scope_of(arm, "groups"), study.margins)
+        scope = scope_of(arm, "groups")
+        yield from between_job_groups(block, study.group_of, study.numbers, scope, study.margins)
 
 
 def _asymmetry(study: StudyCells) -> Iterator[Contrast]:
@@ -136,13 +178,16 @@ def _asymmetry(study: StudyCells) -> Iterator[Contrast]:
         if FEMALE_DOMINATED not in rows_of or MALE_DOMINATED not in rows_of:
             continue
         templates, note = complete_in_all([block])
-        shares = block.shares_at(templates)
-        a = shares[genders.index("male"), rows_of[MALE_DOMINATED]]
-        b = shares[genders.index("female"), rows_of[FEMALE_DOMINATED]]
-        scope = replace(
-            scope_of(arm, "groups"), quantity="asymmetry", group_a=MALE_DOMINATED, group_b=FEMALE_DOMINATED
-        )
-        yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
+        values = block.numbers_at(templates)
+        women, men = values[genders.index("female")], values[genders.index("male")]
+        sides = {"group_a": MALE_DOMINATED, "group_b": FEMALE_DOMINATED}
+        for prefix, of_men, of_women in (
+            ("", men, women),
+            (BINARY, part_of_two(men, women), part_of_two(women, men)),
+        ):
+            scope = replace(scope_of(arm, "groups"), quantity=f"{prefix}asymmetry", **sides)
+            a, b = of_men[rows_of[MALE_DOMINATED]], of_women[rows_of[FEMALE_DOMINATED]]
+            yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
 
 
 # --- the same jobs in two arms ---------------------------------------------------------------------
@@ -185,16 +230,16 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
             continue
         blocks = [study.blocks[needed] for needed in arms]
         templates, note = complete_in_all(blocks)
-        with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
+        with_dialogue, no_dialogue, with_plain, no_plain = (block.numbers_at(templates) for block in blocks)
         scope = replace(
             scope_of(arm, "contexts"),
             quantity="debiasing_effect",
             context="dialogue-plain",
             debiasing_b=str(NO_DEBIASING),
         )
-        for each, k, rows in _genders(study, blocks[0], scope):
-            a = with_dialogue[k, rows] - no_dialogue[k, rows]
-            b = with_plain[k, rows] - no_plain[k, rows]
+        for each, k, rows in _in_groups(study, blocks[0], scope):
+            a = with_dialogue[k][rows] - no_dialogue[k][rows]
+            b = with_plain[k][rows] - no_plain[k][rows]
             yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
 
 
@@ -205,12 +250,11 @@ def _two_arms(
     templates, note = complete_in_all([*a, *b])
     mean_a, mean_b = mean_of(a, templates), mean_of(b, templates)
     rows_of = rows_of_groups(a[0].jobs, study.group_of)
-    for each, k, rows in in_each_group(rows_of, enumerate(study.groups), scope):
-        yield from within_jobs(mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.margins, note=note)
+    for each, k, rows in in_each_group(rows_of, study.numbers, scope):
+        of_a, of_b = mean_a[k][rows], mean_b[k][rows]
+        yield from within_jobs(of_a, of_b, scope=each, margins=study.margins, note=note)
     if scope.contrast == "debiasing":
-        yield from gaps_between_groups(
-            mean_a - mean_b, rows_of, study.groups, scope=scope, margins=study.margins, note=note
-        )
+        yield from gap_changes(mean_a, mean_b, rows_of, study.numbers, scope, study.margins, note)
 
 
 def _bias_types(study: StudyCells) -> Iterator[Contrast]:
@@ -221,11 +265,11 @@ def _bias_types(study: StudyCells) -> Iterator[Contrast]:
             continue
         of_a, note_a = complete_in_all([implicit])
         of_b, note_b = complete_in_all([explicit])
-        a, b = implicit.shares_at(of_a), explicit.shares_at(of_b)
+        a, b = implicit.numbers_at(of_a), explicit.numbers_at(of_b)
         note = joined([note_a and f"implicit: {note_a}", note_b and f"explicit: {note_b}"])
         scope = replace(scope_of(arm, "bias-types"), bias_type="implicit-explicit")
-        for each, k, rows in _genders(study, implicit, scope):
-            yield from estimate_only(a[k, rows], b[k, rows], scope=each, note=note)
+        for each, k, rows in _in_groups(study, implicit, scope):
+            yield from estimate_only(a[k][rows], b[k][rows], scope=each, note=note)
 
 
 # --- against labour statistics ---------------------------------------------------------------------
@@ -233,12 +277,10 @@ def _bias_types(study: StudyCells) -> Iterator[Contrast]:
 
 def _workforce(study: StudyCells) -> Iterator[Contrast]:
     first, _ = study.contrast
-    k, other = map(study.groups.index, study.contrast)
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
         # The workforce counts two genders: what is neither would pass for a flatter line.
-        both = block.shares_at(templates)
-        shares = part_of_two(both[k], both[other])
+        shares = block.numbers_at(templates)[-1]
         workforce = np.array([study.workforce_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
         scope = replace(scope_of(arm, "workforce"), quantity=f"{first}_share~workforce_share", gender=first)
         parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -37,7 +37,6 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
-from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row
 
 
@@ -47,6 +46,7 @@ class _Entered:
 
     templates: list[int]
     shares: CellValues  # [groups, I, J], J counts frames where templates have one
+    binary: CellValues  # [I, J], the part of the contrast's first group in both
     coverage: FloatArray  # [I, J]
     note: str | None
     difference_ends: FloatArray | None = None  # [I, J, 2], where the estimator gives bounds
@@ -69,7 +69,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
     rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, study))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
-    for arm, by_template in _blocks(cells, len(groups)).items():
+    for arm, by_template in _blocks(cells, study).items():
         frame_of = study.frames.get(arm.bias_type, {})
         block = study.blocks[arm] = by_template.by_frame(frame_of)
         inside = _enter(block, by_template, frame_of, cell_at)
@@ -82,14 +82,15 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
         rows_by_table["probe_templates"] += _template_rows(by_template, rows_of, groups)
     if level_rows := list(_level_rows(study)):
         rows_by_table["probe_levels"] = level_rows
-    rows_by_table["tests"] = adjust(contrast_rows(study), Rule(study.contrast[:1], study.strict))
+    rows_by_table["tests"] = adjust(contrast_rows(study), study.rule)
     return rows_by_table
 
 
-def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCells]:
+def _blocks(cells: Sequence[CellShares], study: StudyCells) -> dict[Arm, CrossedCells]:
     """Lay the cells out by arm. Raises `StudyError` where they are no full product of jobs and templates."""
     if not cells:
         return {}
+    n_groups = len(study.groups)
     nothing, unknown = (np.nan,) * n_groups, ((np.nan, np.nan),) * n_groups
     labels: list[Label] = []
     values, ends = [], []
@@ -100,7 +101,8 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
         low, high = zip(*(x.share_ends or unknown), strict=True)
         ends.append((*low, *high))
     try:
-        return cross(labels, np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64))
+        numbers, bounds = np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64)
+        return cross(labels, numbers, bounds, binary=study.binary)
     except ValueError as error:
         raise StudyError(f"The prompts are not a full table of jobs by templates. {error}.") from error
 
@@ -114,24 +116,24 @@ def _enter(
     """Pick what enters the tables; `cell_at` has, by arm, job and template, each cell that is no point."""
     templates, note = complete_in_all([block])
     shares, coverage = block.shares_at(templates), block.at(block.coverage, templates)
+    entered = _Entered(templates, shares, block.numbers_at(templates)[-1], coverage, note)
     if not templates or block.estimator not in (BOUNDED, "sampling"):
-        return _Entered(templates, shares, coverage, note)
+        return entered
     members = frame_places(by_template.templates, frame_of)
     places = [members[first] for first in templates]
     sizes = list(map(len, places))  # of the frames
     ids = [by_template.templates[place] for of_frame in places for place in of_frame]
-    entered = [cell_at[block.arm, job, template] for job in block.jobs for template in ids]
+    cells = [cell_at[block.arm, job, template] for job in block.jobs for template in ids]
     shape = len(block.jobs), len(ids)
     if block.estimator == "sampling":
-        matched = np.array([x.matched for x in entered], dtype=np.float64).reshape(shape)
+        matched = np.array([x.matched for x in cells], dtype=np.float64).reshape(shape)
         weights = np.broadcast_to(1.0 / np.repeat(sizes, sizes), shape)
-        samples = by_template.shares_at(ids).point, matched, weights
-        return _Entered(templates, shares, coverage, note, samples=samples)
-    ends = np.array([x.difference_ends or (None, None) for x in entered], np.float64).reshape(*shape, 2)
+        return replace(entered, samples=(by_template.shares_at(ids).point, matched, weights))
+    ends = np.array([x.difference_ends or (None, None) for x in cells], np.float64).reshape(*shape, 2)
     # Where nothing is listed the difference can be anything.
     ends = np.where(np.isnan(ends), [-1.0, 1.0], ends)
     of_frames = [part.mean(axis=1) for part in np.split(ends, np.cumsum(sizes)[:-1], axis=1)]
-    return _Entered(templates, shares, coverage, note, difference_ends=np.stack(of_frames, axis=1))
+    return replace(entered, difference_ends=np.stack(of_frames, axis=1))
 
 
 # --- probe_prompts -----------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
 
 def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> dict[str, FloatArray]:
     """Map every number of a job to its column `[I]` over the jobs of a block; NaN where there is none."""
-    shares = columns_of(study.groups, "share")
+    shares = columns_of([*study.groups, "binary"], "share")
     difference = "{}_minus_{}".format(*study.contrast)
     low_names = [*columns_of(shares, "ci_low"), "ci_low"]
     high_names = [*columns_of(shares, "ci_high"), "ci_high"]
@@ -185,8 +187,7 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
     columns = dict.fromkeys(names, np.full(len(block.jobs), np.nan))
     if not inside.templates:
         return columns
-    point = inside.shares.point
-    first, second = map(study.groups.index, study.contrast)
+    point, (first, second) = np.concatenate([inside.shares.point, inside.binary.point[None]]), study.binary
     means = point.mean(axis=-1)
     columns |= zip(shares, means, strict=True)
     columns[difference] = means[first] - means[second]
@@ -195,9 +196,9 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
     low = high = np.concatenate([point, [point[first] - point[second]]])
     if inside.difference_ends is not None:
         columns["difference_low"], columns["difference_high"] = inside.difference_ends.mean(axis=1).T
-        lows, highs = inside.shares.low_and_high
-        low = np.concatenate([lows, [inside.difference_ends[..., 0]]])
-        high = np.concatenate([highs, [inside.difference_ends[..., 1]]])
+        (lows, highs), (binary_low, binary_high) = inside.shares.low_and_high, inside.binary.low_and_high
+        low = np.concatenate([lows, [binary_low, inside.difference_ends[..., 0]]])
+        high = np.concatenate([highs, [binary_high, inside.difference_ends[..., 1]]])
     of_low = _job_intervals(block, low, study)
     of_high = of_low if high is low else _job_intervals(block, high, study)
     if of_low is not None and of_high is not None:
@@ -209,7 +210,7 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
 def _job_intervals(
     block: CrossedCells, cells: FloatArray, study: StudyCells
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
+    """Find the ends `[groups + 2, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
         return None
     means = cells.mean(axis=-1)
@@ -276,6 +277,14 @@ def _group_rows(
             row["coverage_median"] = float(np.median(coverage))
             row["n_low_coverage"] = int((coverage < study.min_coverage).sum())
         row["n_empty"] = empty if block.estimator in (BOUNDED, "sampling") else None
+        row |= dict.fromkeys(
+            ("binary_share", "binary_share_ci_low", "binary_share_ci_high", "binary_coverage")
+        )
+        if gender == study.contrast[0]:
+            of_two, key = inside.binary[rows], [*block.arm, scope["job_group"], "binary"]
+            of_both = block.at(block.masses, inside.templates)[list(study.binary)].sum(axis=0)
+            row["binary_share"], row["binary_coverage"] = _mean(of_two.point), _mean(of_both[rows])
+            row["binary_share_ci_low"], row["binary_share_ci_high"], _ = _share_ends(of_two, study, key)
         row["reason"] = joined([inside.note, empty_of, conditional, no_mass, few])
         yield row
 
@@ -329,10 +338,10 @@ def _level_rows(study: StudyCells) -> Iterator[Row]:
         del scope["debiasing_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)
-            shares = mean_of(members, templates).point
+            shares = mean_of(members, templates)
             for job_group, rows in rows_of_groups(members[0].jobs, study.group_of).items():
                 for k, gender in enumerate(study.groups):
                     row = {**scope, "job_group": job_group, "gender": gender, "level": level}
-                    row["share"] = _mean(shares[k, rows])
+                    row["share"] = _mean(shares[k].point[rows])
                     row |= {"n_debiasing_prompts": len(members), "estimator": members[0].estimator}
                     yield {**row, "reason": note}

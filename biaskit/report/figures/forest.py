@@ -16,8 +16,12 @@ SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 
 def crossed(view: View, rows: Sequence[Contrast], *contrasts: str) -> list[Contrast]:
     """Pick the view's rows of shares for some contrasts, with the interval over all that they rest on."""
-    shares = where(rows, kind="crossed", quantity="share", measurement=view.part.measurement)
-    return [row for row in shares if row.contrast in contrasts]
+    picked = []
+    for row in where(rows, kind="crossed", measurement=view.part.measurement):
+        if row.whole == "share" and row.contrast in contrasts:
+            picked.append(row)
+    of_two = [row for row in picked if row.is_binary]
+    return of_two if view.part.rule.binary and of_two else [row for row in picked if not row.is_binary]
 
 
 def bands(
@@ -39,7 +43,8 @@ def bands(
                 of_panel = where(rows, bias_type=bias_type, group_a=group, gender=gender)
                 title = ", ".join(filter(None, (cut(bias_type), SIDES.get(group, group))))
                 panels.append(Panel(labels, axis, dots(of_panel), title=title))
-        bands_of_genders.append(Band(panels, f"Share of {people(gender)}"))
+        whom = view.whom if any(row.is_binary for row in rows) else people(gender)
+        bands_of_genders.append(Band(panels, f"Share of {whom}"))
     return bands_of_genders
 
 

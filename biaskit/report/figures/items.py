@@ -16,9 +16,9 @@ Shares = Mapping[str, float | None]
 """Item → its workforce share of women, None where that is unknown."""
 
 
-def of_jobs(view: View, rows: Sequence[Row]) -> dict[str, Point]:
+def of_jobs(view: View, rows: Sequence[Row], *, of_two: bool) -> dict[str, Point]:
     """Map each job to the share of the contrast's first group; `rows`: of probe_jobs.csv."""
-    share = f"{view.part.contrast[0]}_share"
+    share = "binary_share" if of_two else f"{view.part.contrast[0]}_share"
     return {str(row["job"]): point(row, (share, f"{share}_ci_low", f"{share}_ci_high")) for row in rows}
 
 

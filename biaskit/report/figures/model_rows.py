@@ -21,7 +21,7 @@ from biaskit.report.figures.plot import (
     point,
     shares,
 )
-from biaskit.report.figures.style import FILLS, asked, people
+from biaskit.report.figures.style import FILLS, asked
 from biaskit.report.figures.view import View, all_marks, figure
 from biaskit.report.findings.groups import jobs_of
 from biaskit.stats.contrast import Contrast
@@ -42,20 +42,27 @@ class Answers:
     def of(cls, view: View) -> Answers:
         """Pick the rows without a debiasing prompt; none in a study without a contrast."""
         gender = view.part.contrast[0]
-        rows = defined(where(view.plain("probe_groups"), gender=gender), "share") if gender else []
+        rows = defined(where(view.plain("probe_groups"), gender=gender), *cls.columns(view)) if gender else []
         return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})
+
+    @staticmethod
+    def columns(view: View) -> tuple[str, str, str]:
+        """Name the columns of a share and its interval."""
+        if view.part.rule.binary:
+            return "binary_share", "binary_share_ci_low", "binary_share_ci_high"
+        return "share", "ci_low", "ci_high"
 
     def panels(self, models: Sequence[str]) -> Iterator[Panel]:
         """Make a panel of shares for each way to ask, with a series for each group of jobs."""
         view = self.view
-        axis = shares(f"{people(view.part.contrast[0])} in their answers", parity=view.shows("parity"))
+        axis = shares(f"{view.whom} in their answers", parity=view.shows("parity"))
         for title, rows in self.rows.items():
             dots: list[Dots] = []
             for group, fill in self.groups():
                 points = {}
                 for row in where(rows, job_group=group):
                     mark = view.marks[row["model"]]
-                    points[row["model"]] = point(row, ("share", "ci_low", "ci_high"), mark=mark)
+                    points[row["model"]] = point(row, self.columns(view), mark=mark)
                 gone = None if dots else point(None)  # a model without answers has one dash
                 dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
             yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)

@@ -12,7 +12,7 @@ from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of, prompt_formats_of
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Entry, Panel, Plot
-from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, asked, cut
+from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, asked, cut, people
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
@@ -49,6 +49,12 @@ class View:
         """Pick rows without a debiasing prompt, in the plain context, else in the first one."""
         return in_main_context(self.rows(table, debiasing_id=0))
 
+    @property
+    def whom(self) -> str:
+        """Name what shares are of: women, among women and men unless they are of all target words."""
+        first, second = map(people, self.part.contrast)
+        return f"{first} among {first} and {second}" if self.part.rule.binary else first
+
     def shows(self, reference: str) -> bool:
         """Whether the report compares numbers with parity, or with labour statistics (`workforce`)."""
         return self.content.reference in (reference, "both")
@@ -72,7 +78,7 @@ class View:
         shares = self.plain(table_with_coverage(self.part.measurement))
         weak = []
         for (model, bias_type), rows in grouped(shares, "model", "bias_type").items():
-            if is_under(coverage_of(rows), WEAK):
+            if is_under(coverage_of(rows, of_two=self.part.rule.binary), WEAK):
                 weak.append(f"{cut(model, 18)} {asked(bias_type)}")
         held = f"coverage under {percent(WEAK)} %"
         return f" Weak evidence ({held}): {first_words(weak, 5, ', ')}." if weak else ""

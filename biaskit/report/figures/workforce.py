@@ -11,7 +11,7 @@ from biaskit.tables.query import Row
 PER_FIGURE = 6
 Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")
-LEGEND = (Entry("as in the workforce", line="-"), Entry("fit within the two genders", line="--"))
+LEGEND = (Entry("as in the workforce", line="-"), Entry("fitted line", line="--"))
 
 
 def spots_of(points: Mapping[str, Point], rows: Sequence[Row], item: str) -> list[Spot]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from biaskit.common.wording import short
-from biaskit.report.findings.sentence import Foreign, Piece
+from biaskit.report.findings.sentence import Foreign, Piece, said
 from biaskit.runs.collection import Part
+from biaskit.stats.contrast import Contrast
 
 SPLIT = ("female-dominated", "male-dominated")
 SHORT_NAME = 12
@@ -22,6 +23,27 @@ def jobs_of(part: Part, group: str) -> str:
         who = "women" if group == SPLIT[0] else "men"
         return f"fields with mostly {who}" if are_fields(part) else f"jobs mostly held by {who}"
     return f"{noun} of the group “{short(group)}”"
+
+
+def moved(before: Contrast | None, after: Contrast | None) -> str:
+    """Choose the verb of a change of a gap: only what is clear has a direction that can turn or narrow."""
+    if before is None or after is None or before.direction is None or after.estimate is None:
+        return "changes"
+    if after.direction not in (None, before.direction):
+        return "turns"
+    if after.estimate * before.estimate < 0:
+        return "changes"
+    return "widens" if abs(after.estimate) > abs(before.estimate) else "narrows"
+
+
+def towards(part: Part, change: Contrast) -> str:
+    """Say which way a gap changes that is not known to widen: ', towards she more for women’s jobs'."""
+    more = (change.group_a if change.estimate > 0 else change.group_b) or ""
+    noun = "fields" if are_fields(part) else "jobs"
+    jobs = f"“{short(more, SHORT_NAME)}”"
+    if more in SPLIT:
+        jobs = f"{'women’s' if more == SPLIT[0] else 'men’s'} {noun}"
+    return f", towards {said(change.gender or '')} more for {jobs}"
 
 
 def one_group(part: Part, group: str) -> Piece:

@@ -4,28 +4,44 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import product
+from statistics import fmean
 
-from biaskit.common.wording import count, listed, number_range, short
+from biaskit.common.wording import count, listed, number_range, percent, short
 from biaskit.measurement import FOLDERS, words
-from biaskit.report.content import Content
+from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
-from biaskit.report.findings.groups import one_group, two_groups
+from biaskit.report.findings.groups import moved, one_group, towards, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
     Piece,
     Sentence,
     asked_as,
+    beside,
     filled,
     opening,
+    said,
     sentence_of,
     who,
     within,
 )
+from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under, table_with_coverage
-from biaskit.tables.query import Row, distinct, grouped, in_main_context, named, where
+from biaskit.tables.query import (
+    Row,
+    among,
+    column,
+    defined,
+    distinct,
+    first,
+    grouped,
+    in_main_context,
+    named,
+    where,
+)
 
 SIDES = ("model_a", "model_b")
 N_LARGEST = 2
@@ -89,8 +105,6 @@ def _measured(content: Content, rows: Sequence[Contrast]) -> str:
 
 def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
-    # A gap has no margin: it is counted where it differs alone.
-    rows = [row for row in rows if row.quantity != "group_gap" or outcome_of(row) in DIRECTED] or rows
     verdicts = [outcome_of(row) for row in rows]
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {row.models for row in rows}
@@ -98,7 +112,8 @@ def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     coverage = coverage_behind(content, rows)
     weak = is_under(coverage, WEAK)
     # The clause on coverage holds of answers alone.
-    lead = opening("", coverage, whose="their") if all(row.bias_type for row in rows) else ""
+    two = _two(content, rows[0]) if all(row.is_binary for row in rows) else ()
+    lead = opening("", coverage, of=two, whose="their") if all(row.bias_type for row in rows) else ""
     lead = f"{lead}, " if lead else "weak evidence: " * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
@@ -116,32 +131,80 @@ def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
 
 
 def _of_row(content: Content, row: Contrast) -> Sentence:
-    own = (part for part in content.parts if part.measurement == row.measurement)
-    part = next(own, content.parts[0])
+    part, two = _part(content, row), _two(content, row)
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row.group_a or "", row.group_b or ""
+    gender = row.gender or "female"
     pieces: dict[str, Piece] = {
-        "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
+        "opening": opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts",
         "higher": "higher" if outcome_of(row) == "higher" else "lower",
-        "who": who(row.gender or "female"),
+        "who": said(gender) if two else who(gender),
+        "they": _neither(content, row) if two else "",
+        "than": "than",
+        "towards": "",
     }
     pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
+    if row.whole == "group_gap":
+        gaps = [_gap(content, row, side) for side in (row.model_b, row.model_a)]
+        moves = moved(*gaps)
+        if moves in ("widens", "narrows"):
+            pieces["more"] = "larger" if moves == "widens" else "smaller"
+        else:
+            pieces |= {
+                "more": "apart",
+                "than": "and",
+                "towards": f"{towards(part, row)} in {short(row.model_a, 12)}",
+            }
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
     return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
+
+
+def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
+    """Find the gap between the groups of a row in one model's own answers."""
+    same = {name: row[name] for name in ("measurement", "bias_type", "prompt_format", "gender")}
+    quantity = row.quantity.replace("group_gap", "share")
+    own = where(content.every_test, **same, model_a=side, model_b=side, kind="crossed", quantity=quantity)
+    own = [test for test in own if test.contrast in ("groups", "pairs") and test.context == row.context]
+    return first(own, debiasing_a=row.debiasing_a, group_a=row.group_a, group_b=row.group_b)
+
+
+def _part(content: Content, row: Contrast) -> Part:
+    own = (part for part in content.parts if part.measurement == row.measurement)
+    return next(own, content.parts[0])
+
+
+def _two(content: Content, row: Contrast) -> tuple[str, ...]:
+    """Name the two groups that a number is of, where it is not of all target words."""
+    return _part(content, row).contrast if row.is_binary else ()
+
+
+def _neither(content: Content, row: Contrast) -> str:
+    """Say what belongs to neither of two groups, of each side: '; they in 11 and 23 %', means over jobs."""
+    shares: dict[str, list[str]] = {}
+    way = {"bias_type": row.bias_type, "prompt_format": row.prompt_format, "debiasing_id": 0}
+    for side, part in product(row.models, parts_of(content.parts, row.measurement)):
+        rows = part.tables.get(table_with_coverage(row.measurement), ())
+        rows = in_main_context(where(rows, model=side, **way))
+        of_groups = among(defined(rows, "share"), "job_group", (row.group_a, row.group_b))
+        for (gender,), own in grouped(of_groups, "gender").items():
+            if gender not in part.contrast:
+                shares.setdefault(gender, []).append(percent(fmean(column(own, "share"))))
+    return beside("", {gender: f"{' and '.join(own)} %" for gender, own in shares.items() if len(own) == 2})
 
 
 def _templates(row: Contrast) -> Templates:
     """Make the words for one model against another in the quantity of a row."""
     subject = _subject(row)
+    short_subject = subject.replace(" between {groups}", "")
     if row.quantity in IN_NUMBERS:
         clear = [f"without gendered words, {subject} clearly {{higher}} for {{a}} than for {{b}}."]
         interval = ""
     else:
         clear = [
-            f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
-            f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
-            f"{subject.replace(' between {groups}', '')} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} {{than}} for {{b}}{{ends}}{{towards}}{{they}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} {{than}} {{b}}{{ends}}{{towards}}{{they}}.",
+            f"{short_subject} {{amount}} {{more}} for {{a}} {{than}} {{b}}{{ends}}{{they}}.",
         ]
         interval = "{span}"
     unclear = f"{subject} not clearly different for {{a}} and {{b}}"
@@ -152,8 +215,8 @@ def _templates(row: Contrast) -> Templates:
         says={
             "higher": clear,
             "lower": clear,
-            "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}.",),
-            "no-clear-difference": (f"{unclear}{interval}.", f"{unclear}."),
+            "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}{{they}}.",),
+            "no-clear-difference": (f"{unclear}{interval}{{they}}.", f"{unclear}{{they}}."),
         },
     )
 
@@ -162,8 +225,8 @@ def _subject(row: Contrast) -> str:
     """Find subject and verb, those of the row's own folder before those of another."""
     for name in (row.measurement, *FOLDERS):
         subjects: dict[str, str] = words(name).get("subjects", {})
-        if row.quantity in subjects:
-            return subjects[row.quantity]
+        if row.whole in subjects:
+            return subjects[row.whole]
     raise KeyError(row.quantity)
 
 
@@ -184,4 +247,4 @@ def coverage_behind(content: Content, rows: Sequence[Contrast], sides: Sequence[
         way = (row["bias_type"], row["prompt_format"])
         if (row["model"], *way) in named or (None, *way) in named:
             behind.append(row)
-    return coverage_of(behind)
+    return coverage_of(behind, of_two=rule_of(content.parts).binary)

@@ -121,7 +121,13 @@ def _tries(templates: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 OPENINGS: Mapping[str, str] = stated("openings")
 """Bias type → how a model was asked."""
-AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
+_SAID = "(she|he|they|“[^”]*”)"
+UNCOUNTED = re.compile(
+    rf"^weak evidence:|\bof {_SAID} and {_SAID}( \([^()]*\))?,?|\bamong the target words \([^()]*\),?"
+    rf"|; (it says )?{_SAID} in [^;]*?(?=\.$)",
+    re.IGNORECASE,
+)
+"""What a number is a share of, how much that is, and how much belongs to neither group (`beside`)."""
 
 
 def asked_as(row: Contrast) -> str:
@@ -129,13 +135,17 @@ def asked_as(row: Contrast) -> str:
     return row.bias_type or (row.measurement if row.measurement in OPENINGS else "")
 
 
-def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
-    """Say how models were asked, and how little of their probability the target words have; "" of no way."""
+def opening(bias_type: str, *coverage: Coverage, of: Sequence[str] = (), whose: str = "its") -> str:
+    """Say how models were asked, and how little of their probability the numbers rest on; "" of no way.
+
+    `of`: the two groups that a share is of, where it is not of all target words.
+    """
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
-    if not any(is_under(ends, LITTLE) for ends in coverage):
-        return asked
-    held = dict.fromkeys(f"{percents(ends)} %" for ends in coverage if ends is not None)
-    among = f"among the target words ({' and '.join(held)} of {whose} probability)"
+    two, held = " and ".join(map(said, of)), ""
+    if any(is_under(ends, LITTLE) for ends in coverage):
+        parts = dict.fromkeys(f"{percents(ends)} %" for ends in coverage if ends is not None)
+        held = f" ({' and '.join(parts)} of {whose} probability)"
+    among = f"of {two}{held}" if of else f"among the target words{held}" * bool(held)
     weak = any(is_under(ends, WEAK) for ends in coverage)
     return ("weak evidence: " if weak else "") + ", ".join(filter(None, (asked, among)))
 
@@ -147,13 +157,27 @@ def percents(ends: tuple[float, float]) -> str:
 
 
 def n_words(text: str) -> int:
-    """Count the words of a sentence without what it says of coverage, to which no interval may be lost."""
-    return len(AMONG.sub("", text).split())
+    """Count the words of a sentence without those to which no interval may be lost."""
+    return len(UNCOUNTED.sub("", text).split())
 
 
 def who(gender: str) -> Piece:
     """Name a gender, or the study's own group in quotation marks."""
     return PEOPLE[gender] if gender in PEOPLE else Foreign(gender, "“", "”")
+
+
+PRONOUNS: Mapping[str, str] = {"female": "she", "male": "he", "diverse": "they"}
+
+
+def said(gender: str) -> str:
+    """Name the target words of a gender by their pronoun, of a study's own group by its name."""
+    return PRONOUNS.get(gender) or f"“{short(gender, LONGEST_NAME)}”"
+
+
+def beside(says: str, shares: Mapping[str, str]) -> str:
+    """Write '; it says they in 30 and 37 %': the shares of what belongs to neither group, by gender."""
+    listed_shares = [f"{said(gender)} in {share}" for gender, share in shares.items()]
+    return f"; {says}{' and '.join(listed_shares)}" if shares else ""
 
 
 def amount(row: Contrast) -> str:

@@ -20,17 +20,18 @@ def jobs(view: View) -> Iterator[Figure]:
     group = view.part.contrast[0]
     rows = view.plain("probe_jobs") if group else []
     if len(all_marks(view.content)) > 1 or len(distinct(rows, "job")) > items.MOST_ROWS:
-        yield from view.charts(rows, "jobs", f"Share of {people(group)} in each job", _jobs)
+        yield from view.charts(rows, "jobs", f"Share of {view.whom} in each job", _jobs)
 
 
 def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     order = items.by_share(items.workforce_shares(rows, "job"))
-    axis = shares(f"share of {people(view.part.contrast[0])}", parity=view.shows("parity"))
+    axis = shares(f"share of {view.whom}", parity=view.shows("parity"))
     panels = []
     for bias_type in distinct(rows, "bias_type"):
         dots = items.workforce_dots(view, order)
         for model in models:
-            points = items.of_jobs(view, where(rows, bias_type=bias_type, model=model))
+            of_model = where(rows, bias_type=bias_type, model=model)
+            points = items.of_jobs(view, of_model, of_two=view.part.rule.binary)
             dots.append(Dots(view.marks[model], [points.get(job) for job in order]))
         panels.append(Panel([*order], axis, dots, title=asked(bias_type)))
     templates, sorting = spread(rows, "n_templates"), items.sorting(order)
@@ -59,11 +60,13 @@ def _workforce(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]
     for model, bias_type in pairs:
         of_square = where(rows, model=model, bias_type=bias_type)
         name = f"{model}, {asked(bias_type)}" if several else asked(bias_type)
-        spots = spots_of(items.of_jobs(view, of_square), of_square, "job")
+        # As the line, and as the workforce: of two genders.
+        spots = spots_of(items.of_jobs(view, of_square, of_two=True), of_square, "job")
         line = _fitted(view, model, bias_type, [spot.x for spot in spots])
         squares.append(square(name, "answers", spots, view.marks[model], line))
     n = count(len(distinct(rows, "job")), "job")
-    caption = CAPTIONS["workforce"].format(people(view.part.contrast[0]), n, view.weak)
+    first, second = map(people, view.part.contrast)
+    caption = CAPTIONS["workforce"].format(f"{first} among {first} and {second}", n, view.weak)
     fitted = any(len(square.lines) > 1 for square in squares)
     return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
 

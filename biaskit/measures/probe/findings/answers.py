@@ -13,7 +13,17 @@ from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
 from biaskit.report.findings.groups import are_fields, one_group, two_groups
-from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, who, why
+from biaskit.report.findings.sentence import (
+    DETAIL,
+    Foreign,
+    Piece,
+    Sentence,
+    filled,
+    said,
+    sentence_of,
+    who,
+    why,
+)
 from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_with_words
 from biaskit.stats.contrast import LEVEL, Contrast
 from biaskit.stats.multiplicity import benjamini_hochberg
@@ -49,23 +59,28 @@ def _of_groups(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     if not several or not compared:
         yield from _shares(block, model, next(iter(tested), None))
     for row in defined(tested, "estimate") if several else ():
-        claimed = claim(_TEMPLATES["groups"], row, **block.claim(model, row, **block.pair(row)))
+        they = block.neither(model, row.group_a, row.group_b) if row.is_binary else ""
+        arguments = block.claim(model, row, **block.pair(row), they=they)
+        claimed = claim(_TEMPLATES["groups"], row, **arguments)
         yield claimed
         yield from _sampled(block, model, (row.group_a or "", row.group_b or ""), claimed, row)
 
 
 def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Sentence]:
     """Say the share of each group of jobs, or why there is none."""
-    weak = block.is_weak(model)
-    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model), "of": ""}
-    pieces["who"] = who(block.gender)
+    weak, of_two = block.is_weak(model), bool(block.two)
+    pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=of_two), "model": Foreign(model)}
+    pieces |= {"who": said(block.gender), "of": ""}
+    name = "binary_share" if of_two else "share"
+    ends = ("binary_share_ci_low", "binary_share_ci_high") if of_two else ("ci_low", "ci_high")
     rows = [*filter(None, (block.row(model, group) for group in block.groups))]
-    if not is_under(block.coverage(model), LITTLE):  # where it is, the opening says so
+    if not of_two and not is_under(block.coverage(model), LITTLE):  # where it is, the opening says so
         pieces["of"] = " of the probability on the target words"
-    for row in defined(rows, "share"):
-        share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
+    for row in defined(rows, name):
+        share = share_with_interval(row[name], row[ends[0]], row[ends[1]])
         pieces["value"], bracket, interval = share.partition(" [")
         pieces |= {"group": one_group(block.part, row["job_group"]), "interval": bracket + interval}
+        pieces["they"] = block.neither(model, row["job_group"])
         share_said = sentence_of(
             *(filled(_SAYS["share"], **pieces), block.topic, "say"),
             measured=measured(block, model, [row]),
@@ -76,7 +91,7 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
         )
         yield share_said
         yield from _sampled(block, model, (row["job_group"],), share_said)
-    if not defined(rows, "share"):
+    if not defined(rows, name):
         text = filled(_SAYS["no_share"], **pieces, why=why(rows[0] if rows else test))
         using = measured(block, model, rows)
         yield sentence_of(text, block.topic, "say", "not-measured", using, about=block.about, weak=weak)
@@ -123,8 +138,8 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
         tests.append(Contrast("probe", "parity", model, model, kind="crossed", **numbers))
     q_values = benjamini_hochberg([test.p_against(0.0) for test in tests])
     sides = [test.direction for test, q in zip(tests, q_values, strict=True) if q <= LEVEL]
-    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
-    pieces |= {"who": who(a), "other": who(b)}
+    pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=True), "model": Foreign(model)}
+    pieces |= {"who": said(a), "other": said(b)}
     pieces |= {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
     pieces["n"] = count(len(rows), "field" if are_fields(block.part) else "job")
     text = filled(_SAYS["parity"], **pieces)
@@ -187,7 +202,7 @@ def _sentence(slope: AnswerSlope) -> Sentence:
         notes.append(f"where half are women, the fitted line gives {percent(share)} % [{ends}]")
     notes += [*apart(slope.distance), *_neither(block, model)]
     rows = (slope.row, level, slope.distance)
-    arguments = block.claim(model, slope.row)
+    arguments = block.claim(model, slope.row, opening=block.opening(model, of_two=True))
     arguments["measured"] = measured(block, model, rows, "over jobs and templates", *notes)
     return claim_of(slope, "say", **arguments)
 

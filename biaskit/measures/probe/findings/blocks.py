@@ -7,15 +7,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from biaskit.common.wording import count, listed, number_range, points, short
+from biaskit.common.wording import count, listed, number_range, percent, points, short
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import measured_by, noted
 from biaskit.report.findings.groups import SPLIT, are_fields, one_group
-from biaskit.report.findings.sentence import Foreign, Piece, opening, who
+from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, said
 from biaskit.runs.collection import Part
-from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrast import BINARY, Contrast
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
-from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_context, total, where
+from biaskit.tables.query import (
+    Row,
+    defined,
+    distinct,
+    first,
+    grouped,
+    in_main_context,
+    total,
+    where,
+)
 
 
 @dataclass(frozen=True)
@@ -31,14 +40,9 @@ class ProbeBlock:
     prompt_format: str
 
     @property
-    def scope(self) -> dict[str, object]:
-        """Column → value of its rows in a probe table."""
-        return {
-            "bias_type": self.bias_type,
-            "debiasing_id": 0,
-            "context": self.context,
-            "prompt_format": self.prompt_format,
-        }
+    def way(self) -> dict[str, object]:
+        """Column → value of its rows in a probe table, with debiasing prompts and without."""
+        return {"bias_type": self.bias_type, "context": self.context, "prompt_format": self.prompt_format}
 
     @property
     def topic(self) -> str:
@@ -50,6 +54,25 @@ class ProbeBlock:
         """The gender that sentences speak of: the first of the study's contrast."""
         return self.part.contrast[0] or "female"
 
+    @property
+    def two(self) -> tuple[str, ...]:
+        """The groups that its shares are of, where they are not of all target words."""
+        return self.part.contrast if self.part.rule.binary else ()
+
+    def quantity(self, whole: str) -> str:
+        """Name the quantity that leads for shares, or what is made of them."""
+        return BINARY + whole if self.two else whole
+
+    def neither(self, model: str, *groups: str | None) -> str:
+        """Say what belongs to neither of the two in groups of jobs: '; it says they in 30 and 37 %'."""
+        shares = {}
+        for gender in genders_of_neither(self.part):
+            of_gender = defined(where(self.rows, model=model, gender=gender), "share")
+            known = [row["share"] for group in groups for row in where(of_gender, job_group=group)]
+            if known:
+                shares[gender] = f"{' and '.join(map(percent, known))} %"
+        return beside("it says ", shares)
+
     def pair(self, row: Contrast) -> dict[str, Piece]:
         """Name the gender and the two groups of jobs of a row, as pieces of a sentence."""
         a, b = row.group_a or "", row.group_b or ""
@@ -57,15 +80,16 @@ class ProbeBlock:
         if a in SPLIT and b in SPLIT:  # the second can be shorter: “than for men’s”
             people = "women" if b == SPLIT[0] else "men"
             second = f"mostly {people}" if are_fields(self.part) else f"{people}’s"
-        return {"who": who(self.gender), "a": one_group(self.part, a), "b": second}
+        return {"a": one_group(self.part, a), "b": second}
 
-    def opening(self, model: str = "") -> str:
+    def opening(self, model: str = "", *, of_two: bool = False) -> str:
         """Say how the models were asked; of a model, what little the target words hold."""
-        return opening(self.bias_type, self.coverage(model) if model else None)
+        two = self.two if of_two else ()
+        return opening(self.bias_type, self.coverage(model) if model else None, of=two)
 
     def coverage(self, model: str) -> Coverage:
         """Find the least and the greatest coverage over a model's groups of jobs."""
-        return coverage_of(self.rows_of(model))
+        return coverage_of(self.rows_of(model), of_two=bool(self.two))
 
     def is_weak(self, model: str) -> bool:
         """Whether a model's shares are weak evidence."""
@@ -78,6 +102,8 @@ class ProbeBlock:
 
     def claim(self, model: str, row: Contrast, *notes: str, **pieces: Piece) -> dict[str, Any]:
         """Arguments of `claim` for a model's row, beside its templates and the row."""
+        own: dict[str, Piece] = {"who": said(self.gender), "other": said(self.part.contrast[1])}
+        own["opening"] = self.opening(model, of_two=row.is_binary)
         return {
             "topic": self.topic,
             "measured": measured(self, model, [row], *notes),
@@ -85,12 +111,12 @@ class ProbeBlock:
             "asked": self.bias_type,
             "coverage": self.coverage(model),
             "about": self.about,
-            "pieces": pieces,
+            "pieces": own | pieces,
         }
 
     def of_table(self, name: str) -> list[Row]:
         """Pick its rows of a probe table."""
-        return where(self.part.tables.get(name, ()), **self.scope)
+        return where(self.part.tables.get(name, ()), debiasing_id=0, **self.way)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -108,9 +134,7 @@ class ProbeBlock:
     @cached_property
     def tests(self) -> list[Contrast]:
         """Its rows of tests without a debiasing prompt."""
-        scope = {**self.scope, "debiasing_a": "0", "debiasing_b": "0"}
-        del scope["debiasing_id"]
-        return where(self.part.tests, **scope)
+        return where(self.part.tests, **self.way, debiasing_a="0", debiasing_b="0")
 
     def against_workforce(self, kind: str) -> list[Contrast]:
         """Its tests of a kind of the shares over all jobs against labour statistics."""
@@ -131,11 +155,11 @@ class ProbeBlock:
     def _tests_by_model(self) -> dict[tuple[str, ...], list[Contrast]]:
         return grouped(self.tests, "quantity", "model_a")
 
-    def tests_of(self, model: str, quantity: str = "share") -> list[Contrast]:
+    def tests_of(self, model: str, whole: str = "share") -> list[Contrast]:
         """A model's tests between groups of jobs; for shares only of the gender that sentences speak of."""
-        of_model = self._tests_by_model.get((quantity, model), ())
+        of_model = self._tests_by_model.get((self.quantity(whole), model), ())
         rows = where(of_model, kind="crossed", contrast="groups")
-        return where(rows, gender=self.gender) if quantity == "share" else rows
+        return where(rows, gender=self.gender) if whole == "share" else rows
 
     def between_groups(self, model: str) -> Contrast | None:
         """The test of the share between the two groups of jobs."""
@@ -154,6 +178,11 @@ class ProbeBlock:
     def row(self, model: str, group: str) -> Row | None:
         """The row of a group of jobs and the gender that sentences speak of."""
         return first(self.rows_of(model), job_group=group)
+
+
+def genders_of_neither(part: Part) -> list[str]:
+    """List the gender groups beside the two whose shares are said; none where shares are of all words."""
+    return [gender for gender in part.groups if gender not in part.contrast] if part.rule.binary else []
 
 
 def blocks_of(part: Part) -> list[ProbeBlock]:

@@ -11,7 +11,7 @@ from biaskit.records import ALL
 from biaskit.report.content import Content
 from biaskit.report.findings.sentence import Foreign, Piece, Sentence, filled, percents, sentence_of
 from biaskit.report.next_tokens import the_rest
-from biaskit.tables.coverage import LITTLE, is_under
+from biaskit.tables.coverage import LITTLE, coverage_of, is_under
 from biaskit.tables.query import Row, defined, grouped, where
 
 _SAYS = words("probe")["else"]
@@ -30,7 +30,7 @@ def coverage(content: Content) -> Iterator[Sentence]:
 
 def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iterator[Sentence]:
     """Say the coverage over the groups of jobs, where it is little."""
-    covered = block.coverage(model)
+    covered = coverage_of(block.rows_of(model), of_two=False)
     if covered is None or not is_under(covered, LITTLE):
         return
     pieces: dict[str, Piece] = {"share": percents(covered)}

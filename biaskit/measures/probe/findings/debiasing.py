@@ -7,30 +7,33 @@ is said where that is clear.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 
-from biaskit.common.wording import count, points, short
+from biaskit.common.wording import count, percent, points, short
 from biaskit.measurement import words
-from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, genders_of_neither, measured
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, outcome_of, shared
-from biaskit.report.findings.groups import one_group, two_groups
+from biaskit.report.findings.groups import moved, one_group, towards, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
     Piece,
     Sentence,
+    beside,
     filled,
+    percents,
     sentence_of,
-    who,
     why,
     within,
 )
 from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import coverage_of
-from biaskit.tables.query import defined, distinct, first, grouped, where
+from biaskit.tables.query import column, defined, distinct, first, grouped, where
 
 _TEMPLATES = templates_of("probe")
+_SIDES = ("gender", "group_a", "group_b")
 _CAUSES: Mapping[str, Mapping[str, str]] = words("probe")["causes"]
 _CHANGES: Mapping[str, Sequence[str]] = words("probe")["changes"]
 
@@ -43,8 +46,8 @@ def debiasing(content: Content) -> Iterator[Sentence]:
         for name in _CAUSES:
             context = "dialogue-plain" if name == "contexts" else block.context
             rows = where(of_block, context=context)
-            for quantity in ("group_gap", "share") if name == "debiasing" else ("share",):
-                rows_of = where(rows, quantity=quantity, kind="crossed", contrast=name)
+            for whole in ("group_gap", "share") if name == "debiasing" else ("share",):
+                rows_of = where(rows, quantity=block.quantity(whole), kind="crossed", contrast=name)
                 rows_of = where(rows_of, debiasing_a="0") if name == "contexts" else rows_of
                 rows_by_model = grouped(rows_of, "model_a")
                 for model in block.models:
@@ -54,7 +57,7 @@ def debiasing(content: Content) -> Iterator[Sentence]:
 def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast]) -> Iterator[Sentence]:
     """Say the largest clear change, and how many are clear; nothing of rows that answer no question."""
     rows = [row for row in rows if row.conclusion != "shown"]
-    of_gap = bool(rows) and rows[0].quantity == "group_gap"
+    of_gap = bool(rows) and rows[0].whole == "group_gap"
     about, changes = f"help-{block.bias_type}", defined(rows, "estimate")
     tested = defined(changes, "p_value")
     if not rows or (of_gap and not tested):
@@ -74,7 +77,11 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast])
     elif set(verdicts) == {"equivalent"}:
         says = "equivalent"
     counted = _CAUSES[name]["counted"]
-    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model), "why": why(rows[0])}
+    pieces: dict[str, Piece] = {
+        "opening": block.opening(model, of_two=rows[0].is_binary),
+        "why": why(rows[0]),
+    }
+    pieces |= {"model": Foreign(model), "they": _they(block, model, distinct(rows, "debiasing_a"))}
     pieces["what"] = count(n, counted) if n > 1 else f"one {counted}"
     pieces |= {"any": "any of " if n > 1 else "", "k": str(len(clear)), "n": count(len(changes), "change")}
     pieces |= {"are": "is" if len(clear) == 1 else "are", "within": within(*changes)}
@@ -88,6 +95,21 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast])
     yield sentence_of(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)
 
 
+def _they(block: ProbeBlock, model: str, prompts: Sequence[str]) -> str:
+    """Say what belongs to neither of two groups, a mean: '; they in 12 % without, 55–60 % with it'."""
+    shares = {}
+    rows = where(block.part.tables["probe_groups"], model=model, **block.way)
+    for gender in genders_of_neither(block.part):
+        of_prompt = grouped(defined(where(rows, gender=gender), "share"), "debiasing_id")
+        means = {str(number): fmean(column(own, "share")) for (number,), own in of_prompt.items()}
+        known = [means[prompt] for prompt in prompts if prompt in means]
+        if known and "0" in means:
+            shares[gender] = (
+                f"{percent(means['0'])} % without, {percents((min(known), max(known)))} % with it"
+            )
+    return beside("", shares)
+
+
 def _largest(
     block: ProbeBlock, model: str, name: str, row: Contrast, *, of_gap: bool, about: str
 ) -> Sentence:
@@ -95,9 +117,8 @@ def _largest(
     before, placed, after = _CAUSES[name]["cause"].partition("{name}")
     pieces: dict[str, Piece] = {
         "cause": Foreign(row.debiasing_a, before, after) if placed else before,
-        "who": who(block.gender),
         "jobs": one_group(block.part, row.group_a or ""),
-        "moves": "changes",
+        "they": _they(block, model, [row.debiasing_a]),
     }
     pieces["groups"] = two_groups(block.part, row.group_a or "", row.group_b or "")
     texts = {str(asked.get("id")): asked.get("text") for asked in block.part.debiasing_prompts}
@@ -106,13 +127,16 @@ def _largest(
     without = first(block.tests_of(model), group_a=row.group_a, group_b=row.group_b)
     if of_gap and without is not None:
         gap, left = without.estimate, without.estimate + row.estimate
-        pieces["moves"] = "widens" if abs(left) > abs(gap) else "narrows"
-        if gap * left < 0:
-            pieces["moves"] = "turns"
+        same = {name: row[name] for name in ("model_a", "bias_type", "context", "prompt_format", *_SIDES)}
+        gaps = where(block.part.tests, **same, quantity=without.quantity, kind="crossed", contrast="groups")
+        under = first(gaps, debiasing_a=row.debiasing_a, debiasing_b=row.debiasing_a)
+        pieces["moves"] = moved(without, under)
+        pieces["towards"] = towards(block.part, row) if pieces["moves"] == "changes" else ""
         notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
     arguments = block.claim(model, row, *notes, **pieces)
     shares = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
     arms = {row.debiasing_a, row.debiasing_b}
-    coverage = coverage_of(share for share in shares if str(share["debiasing_id"]) in arms)
+    of_arms = [share for share in shares if str(share["debiasing_id"]) in arms]
+    coverage = coverage_of(of_arms, of_two=bool(block.two))
     of_change = {"topic": "debiasing", "about": about, "coverage": coverage}
     return claim(_TEMPLATES["gap_change" if of_gap else "change"], row, **{**arguments, **of_change})

@@ -33,6 +33,7 @@ class Frame:
     levels: Mapping[int, str]  # debiasing prompt → its level or ""; without 0
     titles: Mapping[str, str] = field(default_factory=dict)  # by bias type
     summary: str = ""  # title of one table with both bias types
+    two: tuple[str, ...] = ()  # the groups whose parts of both are shown too; none in the papers' tables
 
 
 def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
@@ -80,6 +81,9 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
             surroundings.append(("  bounds (top-k)", _between("share_low", "share_high")))
         if "sampling" in estimators:
             surroundings.append(("  SE of sampling", _between("se_sampling")))
+        if frame.two:
+            first_of, second = (SAYS["letters"].get(group, group) for group in frame.two)
+            surroundings.append((f"  {first_of} of {second} and {first_of}", _of_two))
         for name, show in surroundings:
             lines.append((name, *_cells(of_model, job_groups, frame, show)))
     return TitledTable(
@@ -249,7 +253,9 @@ def _cells(
     cells: list[str] = []
     for job_group in job_groups:
         of_group = [first(rows, job_group=job_group, gender=gender) for gender in frame.groups]
-        cells += [(show(row) if row is not None else None) or "–" for row in of_group]
+        for row in of_group:
+            shown = None if row is None else show(row)
+            cells.append("–" if shown is None else shown)
         cells.append(_coverage(of_group) if coverage else "")
     return cells
 
@@ -277,6 +283,16 @@ def _shares(
 def _between(*columns: str) -> Show:
     """Write the named columns as percentages, joined by a dash."""
     return lambda row: None if row[columns[0]] is None else "–".join(f"{100 * row[c]:.1f}" for c in columns)
+
+
+def _of_two(row: Row) -> str:
+    """Write the part of two groups in percent with its interval; nothing for other groups than the first."""
+    if row["binary_share"] is None:
+        return ""
+    ends = _between("binary_share_ci_low", "binary_share_ci_high")(row)
+    return f"{100 * row['binary_share']:.1f}" + (
+        f" [{ends}]" if row["binary_share_ci_low"] is not None else ""
+    )
 
 
 def _coverage(rows: Sequence[Row | None]) -> str:

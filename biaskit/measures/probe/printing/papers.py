@@ -63,7 +63,8 @@ def frame_of(design: ProbeDesign) -> Frame:
         places = [(MATTERN, _PAPERS["mattern"])] + ([] if levels else [(OCCUGENDER, _PAPERS["occugender"])])
         claimed = [claims[tables[bias_type]].place(place[bias_type]) for tables, place in places]
         titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, claimed), "")
-    return Frame(design.groups, design.study.min_coverage, levels, titles, summary_of(resolved))
+    two = design.contrast if design.study.binary else ()
+    return Frame(design.groups, design.study.min_coverage, levels, titles, summary_of(resolved), two)
 
 
 def _occugender(
