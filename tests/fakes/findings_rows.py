@@ -46,6 +46,9 @@ def group_rows(
                 "share": share,
                 "ci_low": None if share is None else share - 0.1,
                 "ci_high": None if share is None else share + 0.1,
+                "binary_share": share if gender == "female" else None,
+                "binary_share_ci_low": None if share is None or gender != "female" else share - 0.1,
+                "binary_share_ci_high": None if share is None or gender != "female" else share + 0.1,
                 "coverage": 0.7,
                 "coverage_median": 0.68,
                 "n_jobs": 20,
@@ -53,15 +56,25 @@ def group_rows(
                 "n_low_coverage": 0,
             }
             scope = block(model, bias_type, job_group=job_group, gender=gender)
-            rows.append(row("probe_groups", **{**scope, **own, **more}))
+            made = row("probe_groups", **{**scope, **own, **more})
+            if gender == "female":  # as if "they" had nothing: one number to read in tests
+                made["binary_coverage"] = made["coverage"]
+            rows.append(made)
     return rows
 
 
 def contrast_row(
     family: str, estimate: float | None, ci: Sequence[float] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A row of tests.csv; family is measurement/quantity/kind/contrast."""
-    kind_name, quantity, kind, _ = family.split("/")
+    """A row of tests.csv; family is measurement/quantity/kind/contrast.
+
+    Of the prober's shares of women it is the one of women among women and men.
+    """
+    kind_name, quantity, kind, contrast = family.split("/")
+    of_women = more.get("gender", "female") in ("female", None)
+    if kind_name == "probe" and of_women and quantity in ("share", "group_gap", "asymmetry"):
+        quantity = f"binary_{quantity}"
+        family = f"{kind_name}/{quantity}/{kind}/{contrast}"
     ends = dict(zip(("ci_low", "ci_high"), ci, strict=True)) if ci is not None else {}
     scope: dict[str, Any] = {"model_a": "m", "model_b": "m"}
     if kind_name == "probe":

@@ -34,7 +34,7 @@ def compare(comparison: Comparison) -> None:
         groups = orders.setdefault(frozenset(order), order)
         rows, asked = run.tables.get("probe_prompts", ()), PromptTexts(run.question)
         where = str(run.path / "tables" / "probe_prompts.csv")
-        answers |= answers_of(rows, groups, where, asked, contrast=contrast_of(run))
+        answers |= answers_of(rows, groups, where, asked, contrast=list(filter(None, contrast_of(run))))
         outcomes |= outcomes_of(rows, run.manifest.models, where, asked)
         for model in run.manifest.models:
             if rows and model not in answers:
@@ -52,7 +52,7 @@ def between_models(
     cells: Sequence[Row],  # of probe_prompts.csv
     *,
     groups: Sequence[str],
-    contrast: Sequence[str],
+    contrast: Sequence[str] = (),
     models: Sequence[str],
     margins: Mapping[str, float],
     where: str,

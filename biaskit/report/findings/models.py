@@ -164,9 +164,8 @@ def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
     """Find the gap between the groups of a row in one model's own answers."""
     same = {name: row[name] for name in ("measurement", "bias_type", "prompt_format", "gender")}
     quantity = row.quantity.replace("group_gap", "share")
-    own = where(content.every_test, **same, model_a=side, model_b=side, kind="crossed", quantity=quantity)
-    own = [test for test in own if test.contrast in ("groups", "pairs") and test.context == row.context]
-    return first(own, debiasing_a=row.debiasing_a, group_a=row.group_a, group_b=row.group_b)
+    same |= {name: row[name] for name in ("context", "debiasing_a", "debiasing_b", "group_a", "group_b")}
+    return first(content.every_test, model_a=side, model_b=side, kind="crossed", quantity=quantity, **same)
 
 
 def _part(content: Content, row: Contrast) -> Part:

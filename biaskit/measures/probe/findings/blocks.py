@@ -57,7 +57,7 @@ class ProbeBlock:
     @property
     def two(self) -> tuple[str, ...]:
         """The groups that its shares are of, where they are not of all target words."""
-        return self.part.contrast if self.part.rule.binary else ()
+        return self.part.contrast if self.part.rule.binary and all(self.part.contrast) else ()
 
     def quantity(self, whole: str) -> str:
         """Name the quantity that leads for shares, or what is made of them."""
@@ -67,7 +67,7 @@ class ProbeBlock:
         """Say what belongs to neither of the two in groups of jobs: '; it says they in 30 and 37 %'."""
         shares = {}
         for gender in genders_of_neither(self.part):
-            of_gender = defined(where(self.rows, model=model, gender=gender), "share")
+            of_gender = defined(self.rows_of(model, gender), "share")
             known = [row["share"] for group in groups for row in where(of_gender, job_group=group)]
             if known:
                 shares[gender] = f"{' and '.join(map(percent, known))} %"
@@ -124,12 +124,12 @@ class ProbeBlock:
         return self.of_table("probe_groups")
 
     @cached_property
-    def _rows_by_model(self) -> dict[tuple[str, ...], list[Row]]:
-        return grouped(where(self.rows, gender=self.gender), "model")
+    def _rows_of(self) -> dict[tuple[str, ...], list[Row]]:
+        return grouped(self.rows, "model", "gender")
 
-    def rows_of(self, model: str) -> Sequence[Row]:
-        """A model's rows of probe_groups for the gender that sentences speak of."""
-        return self._rows_by_model.get((model,), ())
+    def rows_of(self, model: str, gender: str = "") -> Sequence[Row]:
+        """A model's rows of probe_groups for a gender; else for the one that sentences speak of."""
+        return self._rows_of.get((model, gender or self.gender), ())
 
     @cached_property
     def tests(self) -> list[Contrast]:
@@ -182,7 +182,8 @@ class ProbeBlock:
 
 def genders_of_neither(part: Part) -> list[str]:
     """List the gender groups beside the two whose shares are said; none where shares are of all words."""
-    return [gender for gender in part.groups if gender not in part.contrast] if part.rule.binary else []
+    two = part.contrast if part.rule.binary else part.groups
+    return [gender for gender in part.groups if gender not in two]
 
 
 def blocks_of(part: Part) -> list[ProbeBlock]:
