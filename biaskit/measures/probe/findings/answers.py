@@ -105,7 +105,9 @@ def _sampled(
 ) -> Iterator[Sentence]:
     """Say with a claim on little of the probability whom sampled answers name, where there are some."""
     every = {(row["job_group"], row["outcome"]): row for row in block.outcomes.get((model,), ())}
-    parts, below, above = [], [], []  # of those named, and how far their intervals reach
+    parts: list[float] = []  # of those named
+    below: list[float] = []  # how far their intervals reach
+    above: list[float] = []
     for group in groups:
         named, of_gender = every.get((group, NAMED)), every.get((group, f"{NAMED}:{block.gender}"))
         if named is None or of_gender is None or not named["share"]:
