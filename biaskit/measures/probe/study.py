@@ -123,7 +123,7 @@ class ProbeStudy(Study):
         "crossed", "over jobs and templates; crossed: two-way random effects"
     )
     contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
-    margin: dict[str, Margin] = key({"share": 0.05, "group_gap": 0.05}, MARGIN)
+    margin: dict[str, Margin] = key({"share": 0.05, "group_gap": 0.1}, MARGIN)
     seed: int = key(1, "seed of bootstrap intervals", ge=0, le=MOST_SEED)
     table: TableTitles = key(TableTitles(), "titles of the rendered tables")
 

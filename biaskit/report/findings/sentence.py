@@ -208,9 +208,13 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 
 def within(*rows: Contrast) -> str:
-    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin or several."""
-    margins = {row.margin for row in rows if row.margin is not None}
-    return f" (within ±{points(*margins)})" if len(margins) == 1 else ""
+    """Write ' (within ±5 points, gaps ±10 points)', what "about the same" means; "" without one meaning."""
+    of_shares = {row.margin for row in rows if row.whole != "group_gap" and row.margin is not None}
+    of_gaps = {row.margin for row in rows if row.whole == "group_gap" and row.margin is not None} - of_shares
+    margins = [f"±{points(*of_shares)}"] if len(of_shares) == 1 else []
+    if len(of_gaps) == 1:
+        margins.append(f"gaps ±{points(*of_gaps)}" if of_shares else f"±{points(*of_gaps)}")
+    return f" (within {', '.join(margins)})" if margins and max(len(of_shares), len(of_gaps)) == 1 else ""
 
 
 def why(row: Row | None) -> Foreign:
