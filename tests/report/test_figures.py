@@ -213,8 +213,10 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
 
 def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dict[str, Figure]) -> None:
     little = {("A", "explicit"): 0.04}
-    rows = rows_of(usual, "probe_groups")
-    rows = [row | {"coverage": little.get((row["model"], row["bias_type"]), 0.6)} for row in rows]
+    rows = [row | {"coverage": 0.7} for row in rows_of(usual, "probe_groups")]
+    for row in rows:  # what she and he have stands on the rows of she; they may have the rest
+        if row["gender"] == "female":
+            row["binary_coverage"] = little.get((row["model"], row["bias_type"]), 0.6)
     said = "Weak evidence (coverage under 10 %): A asked directly."
     figures = named(draw_all(with_table(usual, "probe_groups", rows)))
     names = (

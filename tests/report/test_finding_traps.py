@@ -170,7 +170,7 @@ def gap_under(name: object, gap: float, half: float = 0.01) -> dict[str, Any]:
     return of_groups(gap, (gap - half, gap + half), debiasing_a=str(name), debiasing_b=str(name))
 
 
-TO_WOMEN, TO_MEN = ("towards she more for women’s jobs", "towards she more for men’s jobs")
+TO_WOMEN, TO_MEN = "towards she more for women’s jobs", "towards she more for men’s jobs"
 
 
 @pytest.mark.parametrize(
@@ -576,8 +576,8 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
     assert said(made, "models", "Weak evidence: of she and he (1–70 % of their probability), of 2")
     whose = "Weak evidence: asked directly, of she and he (1 % and 70 % of their probability), the"
-    ends = "the share of she for jobs mostly held by women is 10 points more for B than for A [4 to 16]; they in "
-    assert said(made, "models", whose).text.endswith(f"{ends}10 and 10 %.")
+    ends = "the share of she for jobs mostly held by women is 10 points more for B than for A [4 to 16]"
+    assert said(made, "models", whose).text.endswith(f"{ends}; they in 10 and 10 %.")
     means = compared([pair("API models", "open models", 0.1, (0.05, 0.15))], "A", "B")
     made = replace(means, parts=made.parts)
     assert said(made, "models", "Weak evidence: asked directly, of she and he (1–70 %").weak
