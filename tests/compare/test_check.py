@@ -120,12 +120,13 @@ def test_what_holds_on_weak_evidence_says_whose() -> None:
     assert "2 of 2 rows, weak evidence (coverage of m, " in failing.text
     assert "open models and API models is below 10 %)." in failing.text.splitlines()[0]
     plain = {"model": "m", "bias_type": "explicit", "debiasing_id": 0, "context": "plain"}
-    groups = [{**plain, "coverage": part} for part in (0.3, 0.04)]
+    # Of the two groups' words, which the first one's rows have: they may have the rest.
+    groups = [{**plain, "coverage": 0.6, "binary_coverage": part} for part in (0.3, 0.04, None)]
     assert coverage_in(groups) == {("m", "explicit"): 0.04}
-    assert coverage_in([*groups, {**plain, "debiasing_id": 1, "coverage": 0.001}]) == {
-        ("m", "explicit"): 0.04
-    }
-    assert coverage_in([*groups, {**groups[0], "coverage": None}]) == {("m", "explicit"): None}
+    under = {**plain, "debiasing_id": 1, "coverage": 0.6, "binary_coverage": 0.001}
+    assert coverage_in([*groups, under]) == {("m", "explicit"): 0.04}
+    nothing = {"coverage": None, "binary_coverage": None}
+    assert coverage_in([*groups, {**groups[0], **nothing}]) == {("m", "explicit"): None}
 
 
 def test_rows_of_another_kind_are_not_judged() -> None:

@@ -72,8 +72,9 @@ def probe_tables(
                 low, high = around(None if undefined else share, 0.06)
                 name = f"{gender}_share"
                 row |= {name: None if undefined else share, f"{name}_ci_low": low, f"{name}_ci_high": high}
-            for end in ("", "_ci_low", "_ci_high"):
-                row[f"binary_share{end}"] = row[f"female_share{end}"]
+            part = None if undefined else female / 0.85
+            low, high = around(part, 0.06)
+            row |= {"binary_share": part, "binary_share_ci_low": low, "binary_share_ci_high": high}
             of_jobs.setdefault(group, []).append({**row, "coverage": 0.2, "reason": ""})
         for group, rows in of_jobs.items():
             tables["probe_jobs"] += rows
@@ -86,10 +87,13 @@ def probe_tables(
                     "coverage": None if undefined else 0.04 if label.endswith("1") else 0.2,
                     "coverage_median": 0.2, "n_jobs": len(rows), "reason": "",
                 }  # fmt: skip
-                two = dict.fromkeys(("binary_share", "binary_share_ci_low", "binary_share_ci_high"))
-                if gender == "female":
-                    two = dict(zip(two, (share, low, high), strict=True))
-                numbers |= two | {"binary_coverage": numbers["coverage"] if gender == "female" else None}
+                two: Row = dict.fromkeys(
+                    ("binary_share", "binary_share_ci_low", "binary_share_ci_high", "binary_coverage")
+                )
+                if gender == "female" and not undefined:
+                    part = sum(r["binary_share"] for r in rows) / len(rows)
+                    two = dict(zip(two, (part, *around(part, 0.05), 0.85 * numbers["coverage"]), strict=True))
+                numbers |= two
                 tables["probe_groups"].append({**scope, **numbers})
                 parts = dict(
                     zip(("var_job", "var_template", "var_residual"), (0.03, 0.01, 0.005), strict=True)
@@ -102,10 +106,10 @@ def probe_tables(
 
 def _crossed(contrast: str, row: Row, other: Row, half: float, **names: str) -> Row:
     """One mean share against another."""
-    estimate = None if row["share"] is None else row["share"] - other["share"]
+    quantity = "binary_share" if row["gender"] == "female" else "share"
+    estimate = None if row[quantity] is None else row[quantity] - other[quantity]
     low, high = around(estimate, half, -1)
     given = {name: row[name] for name in ("gender", "bias_type", "context", "prompt_format")}
-    quantity = "binary_share" if row["gender"] == "female" else "share"
     family = f"probe/{quantity}/crossed/{contrast}"
     return contrast_row(
         **given, **names, measurement="probe", family=family, quantity=quantity,

@@ -28,6 +28,7 @@ from biaskit.report.figures.items import MOST_ROWS
 from biaskit.report.figures.plot import Axis, Band, Dots, Panel, Plot, Point, Square, shares
 from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
+from biaskit.stats.verdict import Rule
 from biaskit.tables.query import where
 
 MAIN = {"debiasing_id": 0, "context": "plain"}
@@ -97,6 +98,30 @@ def drawn(usual: Content) -> dict[str, Figure]:
 # --- what is shown is what the tables say ---------------------------------------------------------------
 
 
+def of_all(made: Content) -> Content:
+    """The same content as if its run asked for shares of all target words (`conclusion.share = of-all`)."""
+    return replace(made, parts=tuple(replace(part, rule=Rule(binary=False)) for part in made.parts))
+
+
+def test_shares_of_all_target_words_are_drawn_where_a_run_asks_for_them(usual: Content) -> None:
+    made = of_all(usual)
+    scope = {"bias_type": "explicit", **MAIN}
+    figure = only(jobs, made)["jobs"]
+    shown = [point.x for point in panels(figure)[0].dots[1].points]
+    rows = by_workforce(rows_of(made, "probe_jobs", model="A", **scope))
+    assert shown == [row["female_share"] for row in rows]
+    assert figure.title.startswith("Share of women in each job")
+    assert panels(figure)[0].axis.name == "women"
+    figure = only(jobs, usual)["jobs"]
+    assert figure.title.startswith("Share of women among women and men in each job")
+    assert panels(figure)[0].axis.name == "women among women and men"
+    figure = only(every_model, of_all(content([f"M{i}" for i in range(9)], 2, debiasing_prompts=0)))["models"]
+    assert panels(figure)[0].axis.name == "women in their answers"
+    # Beside the line, which has two genders alone, points have them too.
+    (spots,) = panels(only(workforce, made)["workforce"])[0].spots.values()
+    assert {spot.y for spot in spots} == {row["binary_share"] for row in rows}
+
+
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_captions_state_n_interval_unit_and_table(name: str, drawn: dict[str, Figure]) -> None:
     assert set(drawn) == KINDS
@@ -113,7 +138,7 @@ def test_jobs_stand_sorted_by_workforce_share_at_their_shares_and_intervals(
     for panel, bias_type in zip(panels(drawn["jobs"]), ("explicit", "implicit"), strict=True):
         for dots, label in zip(panel.dots[1:], "AB", strict=True):
             rows = by_workforce(rows_of(usual, "probe_jobs", model=label, bias_type=bias_type, **MAIN))
-            columns = ("female_share", "female_share_ci_low", "female_share_ci_high")
+            columns = ("binary_share", "binary_share_ci_low", "binary_share_ci_high")
             assert [(p.x, p.low, p.high) for p in dots.points] == [tuple(r[c] for c in columns) for r in rows]
             assert panel.labels == [row["job"] for row in rows]
             assert xs(panel.dots[0]) == [row["workforce_share"] for row in rows]
@@ -198,7 +223,7 @@ def test_many_pairs_become_a_row_for_each_model() -> None:
     for panel, bias_type in zip(panels(figure), ("explicit", "implicit"), strict=True):
         rows = rows_of(made, "probe_groups", gender="female", bias_type=bias_type)
         shown = {(p.x, label) for dots in panel.dots for p, label in zip(dots.points, labels, strict=True)}
-        assert shown == {(row["share"], row["model"]) for row in rows}
+        assert shown == {(row["binary_share"], row["model"]) for row in rows}
     assert not only(every_model, content(labels[:7], 2, debiasing_prompts=0)), "the first has them"
 
 
@@ -213,8 +238,10 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
 
 def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dict[str, Figure]) -> None:
     little = {("A", "explicit"): 0.04}
-    rows = rows_of(usual, "probe_groups")
-    rows = [row | {"coverage": little.get((row["model"], row["bias_type"]), 0.6)} for row in rows]
+    rows = [row | {"coverage": 0.7} for row in rows_of(usual, "probe_groups")]
+    for row in rows:  # what she and he have stands on the rows of she; they may have the rest
+        if row["gender"] == "female":
+            row["binary_coverage"] = little.get((row["model"], row["bias_type"]), 0.6)
     said = "Weak evidence (coverage under 10 %): A asked directly."
     figures = named(draw_all(with_table(usual, "probe_groups", rows)))
     names = (
@@ -290,7 +317,9 @@ def test_answers_stand_against_the_workforce_statistics_with_the_line_of_the_tes
     explicit, implicit = panels(figure)
     (spots,) = explicit.spots.values()
     rows = rows_of(made, "probe_jobs", bias_type="explicit", **MAIN)
-    assert [(s.x, s.y) for s in spots] == [(r["workforce_share"], r["female_share"]) for r in rows]
+    # Points and line are of women among women and men, as the workforce is.
+    assert [(s.x, s.y) for s in spots] == [(r["workforce_share"], r["binary_share"]) for r in rows]
+    assert "the share of women among women and men in" in figure.plot.caption
     start, end, style = explicit.lines[1]
     assert (*start, *end) == pytest.approx((0.02, 0.4 + 0.25 * -0.48, 0.98, 0.4 + 0.25 * 0.48))
     assert style == "--"
@@ -348,7 +377,7 @@ def test_the_first_picture_has_both_measurements_over_the_same_rows() -> None:
     for dots, bias_type in zip(said.dots[1:], ("explicit", "implicit"), strict=True):
         rows = by_workforce(rows_of(made, "probe_jobs", bias_type=bias_type, **MAIN))
         assert [(p.x, p.low) for p in dots.points] == [
-            (row["female_share"], row["female_share_ci_low"]) for row in rows
+            (row["binary_share"], row["binary_share_ci_low"]) for row in rows
         ]
     rows = by_workforce(rows_of(made, "representation"))
     assert xs(written.dots[1]) == [row["female_share"] for row in rows]
@@ -399,7 +428,7 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
     for panel, bias_type in ((explicit, "explicit"), (implicit, "implicit")):
         shown = {(p.x, label) for dots in panel.dots for p, label in zip(dots.points, "AB", strict=True)}
         rows = rows_of(made, "probe_groups", bias_type=bias_type, gender="female", **MAIN)
-        assert shown == {(row["share"], row["model"]) for row in rows}
+        assert shown == {(row["binary_share"], row["model"]) for row in rows}
     of_a, of_b = written.dots[0].points
     assert (of_a.x, of_a.low, of_a.high) == (0.1, 0.05, 0.15)
     assert of_b.x != of_b.x, "B has no texts with a test"

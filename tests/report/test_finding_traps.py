@@ -64,25 +64,24 @@ def test_a_record_says_what_its_numbers_are_conditional_on() -> None:
 @pytest.mark.parametrize(
     ("coverage", "beginning"),
     [
-        (0.5, "Asked directly, m says"),
-        (0.499, "Asked directly, among the target words (50 % of its probability), m says"),
-        (0.1, "Asked directly, among the target words (10 % of its probability), m says"),
-        (0.03, "Weak evidence: asked directly, among the target words (3 % of its probability), m says"),
+        (0.5, "Asked directly, of she and he, m says"),
+        (0.499, "Asked directly, of she and he (50 % of its probability), m says"),
+        (0.1, "Asked directly, of she and he (10 % of its probability), m says"),
+        (0.03, "Weak evidence: asked directly, of she and he (3 % of its probability), m says"),
     ],
 )
 def test_little_coverage_is_said_in_the_sentence_and_a_tenth_is_weak(coverage: float, beginning: str) -> None:
     found = said(asked(of_groups(0.26, (0.18, 0.34)), coverage=coverage), "say")
     assert found.text.startswith(beginning)
-    assert found.text.endswith("for men’s [18 to 34].")
+    assert found.text.endswith("for men’s [18 to 34]; it says they in 10 and 16 %.")
     assert (coverage < 0.1) is found.weak
 
 
 def test_the_least_group_of_jobs_decides_and_both_ends_are_said() -> None:
     rows = group_rows(SHARES, coverage=0.6)
-    for one in rows[3:]:
-        one["coverage"] = 0.04
+    rows[3]["binary_coverage"] = 0.04  # of she and he in men's jobs; with they all words have 60 %
     found = said(content(probe_part({"probe_groups": rows, "tests": [EVEN]})), "say")
-    assert found.text.startswith("Weak evidence: asked directly, among the target words (4–60 % of its")
+    assert found.text.startswith("Weak evidence: asked directly, of she and he (4–60 % of its")
 
 
 def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
@@ -102,7 +101,7 @@ def test_a_direction_that_does_not_survive_its_page_is_said_to_be_none() -> None
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows})).judged()
     found = said(made, "say")
     assert found.verdict == "no-clear-difference"
-    assert found.text.endswith("and for men’s [−2 to 22 points].")
+    assert found.text.endswith("and for men’s [−2 to 22 points]; it says they in 10 and 16 %.")
 
 
 def test_explicit_and_implicit_and_two_prompt_formats_never_share_a_sentence() -> None:
@@ -132,15 +131,13 @@ def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     ]
     tables = {"probe_groups": group_rows(SHARES), "probe_jobs": jobs, "tests": [EVEN]}
     # A list of jobs is said under a question that has an answer alone.
-    assert not [one for one in findings(content(probe_part(tables))) if "women more than men" in one.text]
+    assert not [one for one in findings(content(probe_part(tables))) if "she more than he" in one.text]
     made = content(probe_part({**tables, "tests": [of_groups(0.26, (0.18, 0.34))]}))
-    found = said(made, "say", "women more than men")
-    assert "m says women more than men for 2 of 4 jobs, and less for 1" in found.text
+    found = said(made, "say", "she more than he")
+    assert "m says she more than he for 2 of 4 jobs, and less for 1" in found.text
     assert found.verdict == "shown"
     assert found not in sentences(made).leading
-    assert not any(
-        "women more than men" in one.text for one in findings(replace(made, reference="workforce"))
-    )
+    assert not any("she more than he" in one.text for one in findings(replace(made, reference="workforce")))
 
 
 # --- debiasing prompts, levels, dialogue --------------------------------------------------------------------
@@ -168,26 +165,80 @@ def gap_change(name: object, estimate: float, half: float) -> dict[str, Any]:
     return contrast_row(family, estimate, ends, debiasing_a=str(name), **groups)
 
 
+def gap_under(name: object, gap: float, half: float = 0.01) -> dict[str, Any]:
+    """The gap between groups of jobs with a debiasing prompt, 0 for none."""
+    return of_groups(gap, (gap - half, gap + half), debiasing_a=str(name), debiasing_b=str(name))
+
+
+TO_WOMEN, TO_MEN = "towards she more for women’s jobs", "towards she more for men’s jobs"
+
+
 @pytest.mark.parametrize(
-    ("gap", "change", "words", "note"),
+    ("before", "under", "words", "note"),
     [
         (
-            0.3,
-            -0.2,
-            "narrows m’s gap between women’s and men’s jobs in saying women by 20",
+            gap_under(0, 0.3),
+            gap_under(1, 0.1),
+            "narrows m’s gap between women’s and men’s jobs in saying she by 20 points [15 to 25]",
             "30 points without",
         ),
-        (-0.3, 0.2, "narrows m’s gap", "−30 points without it, −10 points with it"),
-        (0.3, 0.2, "widens m’s gap", "50 points with it"),
-        (0.05, -0.25, "turns m’s gap", "−20 points with it"),
+        (gap_under(0, -0.3), gap_under(1, -0.1), "narrows m’s gap", "−30 points without it, −10 points with"),
+        (gap_under(0, 0.3), gap_under(1, 0.5), "widens m’s gap", "50 points with it"),
+        (gap_under(0, -0.3), gap_under(1, -0.5), "widens m’s gap", "−30 points without it, −50 points with"),
+        (gap_under(0, 0.05), gap_under(1, -0.2), "turns m’s gap", "−20 points with it"),
+        (gap_under(0, -0.05), gap_under(1, 0.2), "turns m’s gap", "−5 points without it, 20 points with it"),
+        # It closes: what is left is not known to differ from 0, on the same side or on the other.
+        (gap_under(0, 0.25), gap_under(1, 0.02, 0.1), "narrows m’s gap", "2 points with it"),
+        (
+            gap_under(0, 0.25),
+            gap_under(1, -0.02, 0.1),
+            f"by 27 points [22 to 32], {TO_MEN}",
+            "−2 points with",
+        ),
+        (
+            gap_under(0, -0.25),
+            gap_under(1, 0.02, 0.1),
+            f"by 27 points [22 to 32], {TO_WOMEN}",
+            "2 points with",
+        ),
+        # It opens from what is not known to differ from 0.
+        (
+            gap_under(0, -0.02, 0.1),
+            gap_under(1, 0.25),
+            f"by 27 points [21 to 33], {TO_WOMEN}",
+            "25 points with",
+        ),
+        (
+            gap_under(0, 0.02, 0.1),
+            gap_under(1, 0.25),
+            f"by 23 points [17 to 29], {TO_WOMEN}",
+            "25 points with",
+        ),
+        (
+            gap_under(0, 0.02, 0.1),
+            gap_under(1, -0.25),
+            f"by 27 points [21 to 33], {TO_MEN}",
+            "−25 points with",
+        ),
+        # Neither is: only the change is.
+        (
+            gap_under(0, -0.1, 0.2),
+            gap_under(1, 0.1, 0.2),
+            f"by 20 points [14 to 26], {TO_WOMEN}",
+            "10 points w",
+        ),
     ],
 )
 def test_what_a_debiasing_prompt_changes_of_the_gap_is_said_first(
-    gap: float, change: float, words: str, note: str
+    before: dict[str, Any], under: dict[str, Any], words: str, note: str
 ) -> None:
     """Changes in groups are said under it; else they would say more than the tree names."""
-    before = of_groups(gap, (gap - 0.01, gap + 0.01))
-    found = said(helped(before, gap_change(1, change, 0.05)), "help", words)
+    change = under["estimate"] - before["estimate"]
+    found = said(helped(before, under, gap_change(1, change, 0.05)), "help", words)
+    assert found.text.startswith("Asked directly, of she and he, debiasing prompt 1 ")
+    verbs = {verb for verb in ("turns", "narrows", "widens", "changes") if f" {verb} " in found.text}
+    assert verbs == {words.split(" m’s")[0] if "m’s" in words else "changes"}
+    assert ("towards" in found.text) is ("changes" in verbs)
     assert note in found.measured_with
     unnamed = helped(before, gap_change(1, 0.01, 0.05), effect(1, 0.3, 0.01))
     assert [one.verdict for one in findings(unnamed) if one.question == "help"] == ["no-clear-difference"]
@@ -196,7 +247,7 @@ def test_what_a_debiasing_prompt_changes_of_the_gap_is_said_first(
 @pytest.mark.parametrize(("name", "weak"), [(1, True), (2, False)])
 def test_a_change_rests_on_the_answers_under_its_debiasing_prompt_too(name: int, weak: bool) -> None:
     rows = [*group_rows(SHARES), *group_rows(SHARES, debiasing_id=1, coverage=0.02)]
-    tests = [of_groups(0.3, (0.29, 0.31)), gap_change(name, -0.2, 0.05)]
+    tests = [of_groups(0.3, (0.29, 0.31)), gap_under(name, 0.1), gap_change(name, -0.2, 0.05)]
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
     (change,) = (one for one in findings(made) if "narrows" in one.text)
     assert change.weak is weak
@@ -453,11 +504,11 @@ def test_the_headline_may_rest_on_what_carries_over() -> None:
 
 def test_weak_evidence_is_no_headline() -> None:
     made = both(EVEN, APART)
-    weak = [{**one, "coverage": 0.001} for one in made.parts[0].tables["probe_groups"]]
+    weak = group_rows(SHARES, coverage=0.001)
     part = replace(made.parts[0], tables={**made.parts[0].tables, "probe_groups": weak})
     made = replace(made, parts=(part, made.parts[1]))
     found = said(made, "agree")
-    clause = "among the target words (0.1 % of its probability)"
+    clause = "of she and he (0.1 % of its probability)"
     assert found.text.startswith(f"Weak evidence: asked directly, {clause}, m looks balanced")
     assert findings(made)[0] != found
 
@@ -493,9 +544,10 @@ def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
         pair(a, b, (low + high) / 2, (low, high)) for (a, b), (low, high) in zip(pairs, ends, strict=True)
     ]
     rows[3] |= {"equivalent": True, "ci90_low": -0.01, "ci90_high": 0.01}
-    found = said(compared(rows, *labels), "models", "Of 6 comparisons")
+    found = said(compared(rows, *labels), "models", "of 6 comparisons")
     assert found.text == (
-        "Of 6 comparisons between models, 3 differ clearly, 1 is about the same and 2 are unclear."
+        "Of she and he, of 6 comparisons between models, 3 differ clearly, 1 is about the same and 2 are "
+        "unclear."
     )
     assert "4 models" in found.measured_with
     assert said(compared(rows, *labels), "models", "40 points less for C than for A")
@@ -522,12 +574,13 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     shares = [*group_rows(SHARES, model="A"), *group_rows(SHARES, model="B", coverage=0.01)]
     rows = [pair("B", "A", 0.1, (0.05, 0.15)), pair("B", "A", 0.0, (-0.1, 0.1), group_a=MENS, group_b=MENS)]
     made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
-    assert said(made, "models", "Weak evidence: among the target words (1–70 % of their probability), of 2")
-    whose = "Weak evidence: asked directly, among the target words (1 % and 70 % of their probability), the"
-    assert said(made, "models", whose).text.endswith("points more for B than for A [4 to 16].")
+    assert said(made, "models", "Weak evidence: of she and he (1–70 % of their probability), of 2")
+    whose = "Weak evidence: asked directly, of she and he (1 % and 70 % of their probability), the"
+    ends = "the share of she for jobs mostly held by women is 10 points more for B than for A [4 to 16]"
+    assert said(made, "models", whose).text.endswith(f"{ends}; they in 10 and 10 %.")
     means = compared([pair("API models", "open models", 0.1, (0.05, 0.15))], "A", "B")
     made = replace(means, parts=made.parts)
-    assert said(made, "models", "Weak evidence: asked directly, among the target words (1–70 %").weak
+    assert said(made, "models", "Weak evidence: asked directly, of she and he (1–70 %").weak
 
 
 def said_of_models(rows: Rows) -> list[Finding]:
@@ -593,6 +646,8 @@ def test_relations_over_too_few_occupations_give_their_number_once() -> None:
         ("tests", 0, "estimate", "26 points more", "31 points more"),
         ("tests", 0, "shown_low", "[18 to 34]", "[31 to 34]"),
         ("probe_groups", 0, "coverage", "have 30 %", "have 30–31 %"),
+        ("probe_groups", 0, "binary_coverage", "he (30 % of its", "he (30–31 % of its"),
+        ("probe_groups", 2, "share", "they in 10 and 16 %", "they in 31 and 16 %"),
     ],
 )
 def test_a_changed_row_changes_its_sentence_and_nothing_is_computed_anew(

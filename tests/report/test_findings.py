@@ -59,6 +59,7 @@ from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.correlation import level_test, slope_test
 from biaskit.stats.crossed import p_of_interval
+from biaskit.stats.verdict import Rule
 from biaskit.stats.welch import mean_distance
 
 
@@ -85,13 +86,13 @@ INSIDE = {"ci90_low": 0.012, "ci90_high": 0.028, "equivalent": True}
 @pytest.mark.parametrize(
     ("test", "verdict", "words"),
     [
-        (of_groups(0.14, (0.09, 0.19)), "higher", "women 14 points more often for jobs mostly held by"),
+        (of_groups(0.14, (0.09, 0.19)), "higher", "she 14 points more often for jobs mostly held by"),
         (
             of_groups(-0.14, (-0.19, -0.09)),
             "lower",
-            "women 14 points less often for jobs mostly held by women",
+            "she 14 points less often for jobs mostly held by women",
         ),
-        (EVEN, "equivalent", "women about as often for jobs mostly held by women"),
+        (EVEN, "equivalent", "she about as often for jobs mostly held by women"),
         (of_groups(0.1, (-0.02, 0.22)), "no-clear-difference", "no clear difference in how often m says"),
         (of_groups(0.26, (-0.28, 0.58), **WIDE), "not-identified", "is not identified."),
         # A difference inside the margin is one all the same where its interval excludes 0.
@@ -105,6 +106,8 @@ def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str,
     made = asked(test)
     (text,) = texts_of(made, "say")
     assert words in text
+    assert text.startswith("Asked directly, of she and he, ")
+    assert ("; it says they in 10 and 16 %." in text) is (verdict != "not-identified")
     assert [one.verdict for one in findings(made) if one.question == "say"] == [verdict]
 
 
@@ -119,10 +122,10 @@ def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str,
 def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | None, n: int) -> None:
     found = texts_of(asked(test), "say")
     assert n == len(found)
-    assert (
-        "women 60 % of the probability on the target words for jobs mostly held by women [50–70]" in found[0]
-    )
-    assert "women 34 % of the probability on the target words for jobs mostly held by men [24–44]" in found[1]
+    for text, share, who, they in ((found[0], "60", "women", 10), (found[1], "34", "men", 16)):
+        ends = f"{int(share) - 10}–{int(share) + 10}"
+        said = f"m says she in {share} % for jobs mostly held by {who} [{ends}]; it says they in {they} %."
+        assert text == f"Asked directly, of she and he, {said}"
     assert {one.verdict for one in findings(asked(test))} <= {"shown"}
 
 
@@ -130,10 +133,10 @@ def test_shares_of_low_coverage_are_weak_evidence_and_stand_after_others() -> No
     rows = [*group_rows(SHARES, coverage=0.01), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
-    assert found[0].startswith("Completing a sentence, m says")
+    assert found[0].startswith("Completing a sentence, of she and he, m says")
     assert found[1] == (
-        "Weak evidence: asked directly, among the target words (1 % of its probability), m says women 40 "
-        "points more often for jobs mostly held by women than for men’s [30 to 50]."
+        "Weak evidence: asked directly, of she and he (1 % of its probability), m says she 40 points more "
+        "often for jobs mostly held by women than for men’s [30 to 50]; it says they in 10 and 16 %."
     )
 
 
@@ -141,21 +144,32 @@ def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> 
     more, less = of_groups(0.14, (0.09, 0.19)), of_groups(-0.14, (-0.19, -0.09))
     made = texts_of(models_of(less, more, more, m0=0.001), "say")
     assert [text.split(" say")[0] for text in made] == [
-        "Asked directly, m1",
-        "Asked directly, m2",
-        "Weak evidence: asked directly, among the target words (0.1 % of its probability), m0",
+        "Asked directly, of she and he, m1",
+        "Asked directly, of she and he, m2",
+        "Weak evidence: asked directly, of she and he (0.1 % of its probability), m0",
     ]
 
 
-def test_a_studys_own_groups_keep_their_names() -> None:
+def own_test(estimate: float, ci: tuple[float, float], **more: Any) -> dict[str, Any]:
+    """A difference between two groups of items that are no jobs, of a group that is no gender."""
+    scope = {"group_a": "blue", "group_b": "green", "gender": "elder", "margin": 0.05, "equivalent": False}
+    return contrast_row("probe/binary_share/crossed/groups", estimate, ci, **{**scope, **more})
+
+
+def own_study(*tests: dict[str, Any], groups: tuple[str, ...] = ("elder", "younger", "ageless")) -> Content:
+    """A page of a study with groups of its own, the first two contrasted."""
     rows = group_rows({"blue": (0.6, 0.3, 0.1), "green": (0.3, 0.5, 0.2)})
-    for one in rows:
-        one["gender"] = {"female": "elder", "male": "younger", "diverse": "diverse"}[one["gender"]]
-    test = of_groups(0.3, (0.2, 0.4), group_a="blue", group_b="green", gender="elder")
-    part = probe_part({"probe_groups": rows, "tests": [test]}, study="own")
-    assert texts_of(content(replace(part, contrast=("elder", "younger"))), "say") == [
-        "Asked directly, m says “elder” 30 points more often for the group “blue” than for “green” [20 to "
-        "40]."
+    name_of = dict(zip(("female", "male", "diverse"), groups, strict=False))
+    own = [{**one, "gender": name_of[one["gender"]]} for one in rows if one["gender"] in name_of]
+    part = probe_part({"probe_groups": own, "tests": [*tests]}, study="own")
+    return content(replace(part, groups=groups, contrast=groups[:2], rule=Rule(groups[:1])))
+
+
+def test_a_studys_own_groups_keep_their_names() -> None:
+    made = own_study(own_test(0.3, (0.2, 0.4)))
+    assert texts_of(made, "say") == [
+        "Asked directly, of “elder” and “younger”, m says “elder” 30 points more often for the group “blue” "
+        "than for “green” [20 to 40]; it says “ageless” in 10 and 20 %."
     ]
 
 
@@ -395,7 +409,7 @@ def drawn(women: float, men: float, named: float = 0.5, **more: Any) -> Content:
 
 def test_sampled_answers_stand_beside_little_of_the_probability() -> None:
     said_first, beside = texts_of(drawn(0.7, 0.2, coverage=0.03), "say")
-    assert "women 26 points more often" in said_first
+    assert "she 26 points more often" in said_first
     assert beside == (
         "Asked directly, women are 70 and 20 % of those named in m’s sampled answers for women’s and men’s "
         "jobs."
@@ -427,7 +441,7 @@ def test_sampled_answers_stand_beside_the_share_of_one_group_too() -> None:
         (
             0.03,
             0.16,
-            "Completing a sentence, among the target words (16 % of its probability), no clear diff",
+            "Completing a sentence, of she and he (16 % of its probability), no clear diff",
         ),
         (0.03, 0.02, "Asked directly, the target words have 3 % of m’s probability"),
     ],
@@ -460,7 +474,7 @@ def test_a_comparison_of_a_pair_starts_with_the_pair() -> None:
     )
     largest, counted, other = texts_of(made, "models")
     assert "is 20 points less for B than for A [10 to 30]" in largest
-    assert counted == "Of 2 comparisons between B and A, 2 differ clearly."
+    assert counted == "Of she and he, of 2 comparisons between B and A, 2 differ clearly."
     assert "is 5 points more for B than for A [1 to 9]" in other
     assert sentences(made).leading[0].question == "models"
     same = pair("B", "A", 0.01, (-0.03, 0.05), equivalent=True, ci90_low=-0.02, ci90_high=0.04)
@@ -516,10 +530,8 @@ def test_names_that_are_long_or_hostile_leave_the_sentence_whole(label: str) -> 
         test = of_groups(0.14, (0.09, 0.19), model_a=name, model_b=name)
         made = content(probe_part({"probe_groups": rows, "tests": [test]}, name))
         text = texts_of(made, "say", foreign=True)[0]
-        assert text.startswith(
-            "Weak evidence: asked directly, among the target words (1 % of its probability), "
-        )
-        assert "says women 14 points more often for jobs mostly held by women" in text
+        assert text.startswith("Weak evidence: asked directly, of she and he (1 % of its probability), ")
+        assert "says she 14 points more often for jobs mostly held by women" in text
 
 
 @given(st.lists(st.text(), min_size=1, max_size=3))

@@ -77,7 +77,7 @@ CASES = {"one-model": one_model, "two-models": two_models, "none-eligible": none
 SAID = {
     "one-model": (
         *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
-        *("−0.50 [−0.60 to −0.40]", "women 26 points more often", "[17 to 35]"),
+        *("−0.50 [−0.60 to −0.40]", "she 26 points more often", "[17 to 35]"),
         *("less than 10 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
         *("[−40 to 46 points]", "- 3 more findings in the report."),
         "Brackets show intervals of at least 95 %",

@@ -80,7 +80,8 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
         said = "both" if of_answers in DIRECTED else "texts"
     elif of_answers in DIRECTED:
         said = "answers"
-    text = filled(_WORDS["headline"][said], opening=block.opening(model), model=Foreign(model))
+    asked = block.opening(model, of_two=True)
+    text = filled(_WORDS["headline"][said], opening=asked, model=Foreign(model))
     vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     using = measured_by(f"{block.prompt_format} prompts against texts", *vectors, short(model))
     weak = block.is_weak(model)

@@ -25,7 +25,7 @@ def jobs(view: View) -> Iterator[Figure]:
 
 def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     order = items.by_share(items.workforce_shares(rows, "job"))
-    axis = shares(f"share of {view.whom}", parity=view.shows("parity"))
+    axis = shares(view.whom, parity=view.shows("parity"))
     panels = []
     for bias_type in distinct(rows, "bias_type"):
         dots = items.workforce_dots(view, order)
