@@ -12,7 +12,13 @@ from biaskit.stats.arms import CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.contrast import IDENTITY, JUDGED, Contrast, Scope
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
-from biaskit.stats.crossed import Spread, crossed_test, spread_of_difference, spread_of_mean
+from biaskit.stats.crossed import (
+    CONDITIONAL_ON_TEMPLATES,
+    Spread,
+    crossed_test,
+    spread_of_difference,
+    spread_of_mean,
+)
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
@@ -324,7 +330,7 @@ class _Rows:
     def slope(self, x: FloatArray, y: CellValues) -> Contrast:
         """Make the row of the slope of jobs' means on x `[I]`; between bounds where the cells have ends."""
         adds = x >= x.mean()
-        speaks = not _too_few([y]) and y.point.shape[1] > 1
+        speaks = not _too_few([y]) and y.point.shape[1] not in CONDITIONAL_ON_TEMPLATES
         return self._of_line("slope", y, adds, lambda cells: slope_test(x, cells), speaks=speaks)
 
     def level(self, x: FloatArray, y: CellValues) -> Contrast:
