@@ -51,6 +51,7 @@ class Outcome:
     failing: tuple[Failing, ...] = ()
     not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
     weak: tuple[str, ...] = ()  # models whose rows are weak evidence (methods/probabilities#low-coverage)
+    margins: tuple[float, ...] = ()  # within which rows must lie, where the title does not say it
 
     @property
     def holds(self) -> bool:
@@ -66,7 +67,8 @@ class Outcome:
     def result(self) -> str:
         """How many rows pass or fail."""
         if self.holds:
-            return f"all {count(self.n_rows, 'row')}{self.on_weak_evidence}"
+            within = f" within ±{listed([f'{margin:g}' for margin in self.margins])}" if self.margins else ""
+            return f"all {count(self.n_rows, 'row')}{within}{self.on_weak_evidence}"
         problems = []
         if self.failing:
             problems.append(f"{len(self.failing)} of {count(self.n_rows, 'row')}")
@@ -156,7 +158,11 @@ def judge_thresholds(
                 held.update(_held(row, coverage or {}))
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
         missing = _not_compared(require, selected, pairs)
-        outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
+        margins = set() if require.has_own_line else {row.margin for row in selected}
+        if require.name and require.margin is not None:  # else its title says it
+            margins.add(require.margin)
+        beside = missing, weak, tuple(sorted(margins))
+        outcomes.append(Outcome(require, len(selected), tuple(failing), *beside))
     return CheckResult(tuple(outcomes))
 
 

@@ -495,7 +495,8 @@ def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
     rows[3] |= {"equivalent": True, "ci90_low": -0.01, "ci90_high": 0.01}
     found = said(compared(rows, *labels), "models", "Of 6 comparisons")
     assert found.text == (
-        "Of 6 comparisons between models, 3 differ clearly, 1 is about the same and 2 are unclear."
+        "Of 6 comparisons between models, 3 differ clearly, 1 is about the same (within ±5 points)"
+        " and 2 are unclear."
     )
     assert "4 models" in found.measured_with
     assert said(compared(rows, *labels), "models", "40 points less for C than for A")

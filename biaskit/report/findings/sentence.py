@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
+from biaskit.common.wording import PEOPLE, listed, percent, percent_range, points, points_range, short
 from biaskit.measurement import stated
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of
 from biaskit.report.questions import QuestionId
 from biaskit.stats.contrast import Contrast, Verdict
+from biaskit.study.keys import is_fraction
 from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
@@ -184,9 +185,12 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 
 def within(*rows: Contrast) -> str:
-    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin or several."""
-    margins = {row.margin for row in rows if row.margin is not None}
-    return f" (within ±{points(*margins)})" if len(margins) == 1 else ""
+    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin."""
+    margins: dict[str, None] = {}
+    for row in rows:
+        if row.margin is not None:
+            margins[points(row.margin) if is_fraction(row.quantity) else f"{row.margin:g}"] = None
+    return f" (within ±{listed([*margins])})" if margins else ""
 
 
 def why(row: Row | None) -> Foreign:
