@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
 from biaskit.runs.collection import Part
-from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrast import MOST_SPREAD, Contrast
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import Row, grouped, in_main_context, undefined, where
@@ -223,6 +223,9 @@ def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
         holds = row.conclusion == "equivalent"
     else:
         holds = -margin <= row.ci90_low and row.ci90_high <= margin
+    spread = row.spread_of_true
+    if holds and spread is not None and spread > MOST_SPREAD * margin:
+        return f"{numbers(row, 90)}, but {row.unit}s differ from it: SD {spread:.3f}, over two margins"
     return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
 
 
