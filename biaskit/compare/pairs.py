@@ -34,7 +34,7 @@ SidePair = tuple[Side, Side]
 def members_of(pair: SidePair, of_model: Mapping[str, T]) -> list[T]:
     """List what both sides' models have, the later side's first."""
     later, earlier = pair
-    return list(map(of_model.__getitem__, later.models + earlier.models))
+    return [of_model[label] for label in later.models + earlier.models]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def pairs_of_groups(groups: Sequence[Side], models: Sequence[Model]) -> Iterator
     local = tuple(model.label for model in models if model.where == "local")
     api = tuple(model.label for model in models if model.where == "api")
     for earlier, later in ((Side(OPEN_WEIGHT, local), Side(API, api)), by_family(models)):
-        sizes = [len(set(map(weights.__getitem__, side.models))) for side in (earlier, later)]
+        sizes = [len(set(map(weights.get, side.models))) for side in (earlier, later)]
         if min(sizes) >= 1 and max(sizes) > 1 and not weights.keys() & {earlier.name, later.name}:
             yield later, earlier
 

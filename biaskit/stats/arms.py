@@ -203,7 +203,7 @@ def cross(
         ends = np.full((len(labels), 2 * groups), np.nan)
     blocks = {}
     for arm, cells in members.items():
-        _, jobs, templates, estimators = zip(*map(labels.__getitem__, cells), strict=True)
+        _, jobs, templates, estimators = zip(*(labels[cell] for cell in cells), strict=True)
         used = sorted(filter(None, {*estimators}))
         if len(used) > 1:
             raise ValueError(f"{arm}: prompts with several estimators, {used}")

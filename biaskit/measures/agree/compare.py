@@ -43,7 +43,7 @@ def compare(comparison: Comparison) -> None:
             tests = relation_rows(measured[both.model], comparison.margins, seeds[both.model])
             tables.tests += tests
     models = {model.label: model for model in comparison.models([*written, *probes])}
-    of_groups = pairs_of_groups(comparison.groups, list(map(models.__getitem__, measured)))
+    of_groups = pairs_of_groups(comparison.groups, [models[label] for label in measured])
     for pair in (*model_pairs(list(measured)), *of_groups):
         seed = seeds[pair[0].models[0]]
         tables.tests += gap_tests(pair, measured, comparison.margins, seed)
@@ -85,7 +85,7 @@ def _both_kinds(
     both measurements have several, nobody can tell which belong together.
     """
     probed, texts = _named(probes), _named(written)
-    joined = list(filter(texts.__contains__, probed))
+    joined = [label for label in probed if label in texts]
     if not joined:
         notes.append(
             "There are no gaps: no model has the same label in both measurements (LABEL=SPEC sets it)."

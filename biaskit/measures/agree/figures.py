@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 
 from biaskit.common.wording import count
 from biaskit.measurement import words
@@ -191,8 +190,8 @@ def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, note
         every += spots[mark]
     notes = notes if every else [*notes, "no occupation has both"]
     axes = []
-    for gap, values in ((x, map(attrgetter("x"), every)), (y, map(attrgetter("y"), every))):
-        low, *_, high = sorted([-0.05, 0.05, *values])
+    for gap, values in ((x, [spot.x for spot in every]), (y, [spot.y for spot in every])):
+        low, high = min([-0.05, *values]), max([0.05, *values])
         room = 0.06 * (high - low)
         axes.append(Axis(GAP_NAMES[gap], low - room, high + room, line=0))
     return Square("", axes[0], axes[1], spots, notes=notes)

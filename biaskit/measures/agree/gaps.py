@@ -93,7 +93,7 @@ def gap_rows(
     occupations, twice_there = _by_key(distinct(texts, "occupation"), aliases)
     names, twice_here = _by_key(distinct(jobs, "job"), aliases)
     notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
-    common = list(filter(names.__contains__, occupations))
+    common = [key for key in occupations if key in names]
     alone = len(occupations.keys() ^ names.keys())
     if alone and common:
         notes.append(_NOTES["alone"].format(both.model, alone))

@@ -127,8 +127,9 @@ class _Asked:
         """Digest the rows that were used, in study order."""
         sums = hashlib.sha256()
         for keys in self._keys.values():
-            for row in map(self._rows.__getitem__, filter(self._rows.__contains__, keys)):
-                sums.update(canonical_json([row["key"], row["target_words"]]).encode("ascii"))
+            for key in keys:
+                if (row := self._rows.get(key)) is not None:
+                    sums.update(canonical_json([key, row["target_words"]]).encode("ascii"))
         return sums.hexdigest()
 
 

@@ -71,7 +71,7 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     members = members_of(pair, scores)
     common = list(members[0])
     for member in members[1:]:
-        common = list(filter(member.__contains__, common))
+        common = [key for key in common if key in member]
     if not common:
         return []
     table = []
@@ -79,7 +79,7 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
         table.append([member[key]["female_share"] for member in members])
     shares, n_later = np.array(table), len(later.models)
     change = shares[:, :n_later].mean(axis=1) - shares[:, n_later:].mean(axis=1)
-    rows = list(map(members[0].__getitem__, common))
+    rows = [members[0][key] for key in common]
     n_left_out = len(set().union(*members)) - len(common)
     estimators = distinct([member[common[0]] for member in members], "estimator")
     notes = [f"{n_left_out} pairs left out, not in every model"] if n_left_out else []

@@ -32,10 +32,8 @@ def pairs(view: View) -> Iterator[Figure]:
     yield from view.charts(rows, "pairs", "Share of the feminine sentence", _pairs)
     of_languages = apart_from(view.rows("pair_groups"), language=ALL)
     for number, place, some in portions(distinct(of_languages, "language"), MOST_PANELS):
-        rows, title = (
-            among(of_languages, "language", some),
-            f"Share of the feminine sentence by language{place}",
-        )
+        rows = among(of_languages, "language", some)
+        title = f"Share of the feminine sentence by language{place}"
         yield from view.charts(rows, f"pairs-languages{number}", title, _pairs)
 
 

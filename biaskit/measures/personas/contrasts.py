@@ -149,7 +149,7 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
 
 
 def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> FloatArray:
-    return np.array(list(map(values.__getitem__, occupations)), dtype=np.float64)
+    return np.array([values[occupation] for occupation in occupations], dtype=np.float64)
 
 
 def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Contrast]:

@@ -145,7 +145,7 @@ def _tests(
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
         yield from between_job_groups(block, group_of, tested, scope, margins)
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
-        jobs = list(filter(b.jobs.__contains__, a.jobs))
+        jobs = [job for job in a.jobs if job in b.jobs]
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:
             continue
         a, b = a.cut(jobs, a.templates), b.cut(jobs, b.templates)

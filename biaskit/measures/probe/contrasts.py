@@ -183,7 +183,7 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
         arms = (arm, none, plain, none._replace(context="plain"))
         if not {*arms} <= study.blocks.keys():
             continue
-        blocks = list(map(study.blocks.__getitem__, arms))
+        blocks = [study.blocks[needed] for needed in arms]
         templates, note = complete_in_all(blocks)
         with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
         scope = replace(

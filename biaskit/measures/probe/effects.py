@@ -162,7 +162,9 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
     columns = _job_columns(block, inside, study)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
-    for job in filter(place.__contains__, study.group_of):
+    for job in study.group_of:
+        if job not in place:
+            continue
         row = {**block.arm._asdict(), "estimator": block.estimator, "job": job}
         row |= {"job_group": study.group_of[job], "workforce_share": study.workforce_of[job]}
         for name, numbers in columns.items():

@@ -151,14 +151,14 @@ def choose_formats(
     usable = usable if study.prompt_format == "auto" else [study.prompt_format]
     takes: dict[str, list[PromptFormat]] = {}
     for label, scorer in scorers.items():
-        formats = list(filter(scorer.identity.formats.__contains__, usable))
+        formats = [name for name in usable if name in scorer.identity.formats]
         if formats and (scorer.identity.takes_system or not system):
             takes[label] = formats
         else:
             session.leave_out(label, _no_format(scorer, study, system=system))
     common = usable
     for formats in takes.values():
-        common = list(filter(formats.__contains__, common))
+        common = [name for name in common if name in formats]
     if takes and not common:
         session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
     chosen = {label: common[0] if common else formats[0] for label, formats in takes.items()}

@@ -85,7 +85,7 @@ def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
     both = sorted(first.keys() & second.keys())
     if not both:
         return "the readers have no text in common"
-    a, b = list(map(first.__getitem__, both)), list(map(second.__getitem__, both))
+    a, b = [first[text] for text in both], [second[text] for text in both]
     same = sum(map(str.__eq__, a, b))
     said = f"the readers agree on {same:,} of {count(len(both), 'text')}"
     if min(len({*a}), len({*b})) < 2:  # kappa has no interval

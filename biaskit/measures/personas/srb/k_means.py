@@ -126,8 +126,8 @@ def find_clusters(
     """
     wanted = words_to_cluster(lists, drop_words=drop_words)
     row_of = dict(zip(words, range(len(words)), strict=True))
-    with_row = list(filter(row_of.__contains__, wanted))
-    raw_vectors = np.asarray(matrix)[list(map(row_of.__getitem__, with_row))].astype(np.float64)
+    with_row = [word for word in wanted if word in row_of]
+    raw_vectors = np.asarray(matrix)[[row_of[word] for word in with_row]].astype(np.float64)
     lengths = np.linalg.norm(raw_vectors, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
     usable_words, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
@@ -273,7 +273,7 @@ def _judge(
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
     n_lists = holds.sum(axis=(1, 2, 3))
     order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
-    holds, ordered = holds[order], list(map(clusters.__getitem__, order))
+    holds, ordered = holds[order], [clusters[place] for place in order]
     counts = holds.sum(axis=2)
     is_kept_in_all = is_kept(counts[..., 0], counts[..., 1], released=released)
     summed = counts.sum(axis=1)

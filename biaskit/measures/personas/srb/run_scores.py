@@ -171,7 +171,7 @@ def _shuffled(
     compared = comparison.of_women_and_men()
     counts = documents.counts_of(compared.texts)
     columns = np.unique(counts.indices)
-    words = list(map(documents.tokens.words.__getitem__, columns.tolist()))
+    words = [documents.tokens.words[column] for column in columns.tolist()]
     log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
     genders, strata = compared.genders, compared.prompts
     rng = generator(study.seed, "srb", [comparison.model, comparison.occupation])

@@ -360,7 +360,7 @@ def _against_null(
     words, vectors = shuffled.words, targets.vectors[0]
     used = np.unique(np.concatenate([*of_women, *of_men]))
     c = vectors.rows(candidates)[0]
-    used_targets = vectors.rows(list(map(words.__getitem__, used.tolist())))[0]
+    used_targets = vectors.rows([words[place] for place in used.tolist()])[0]
     distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
     distances[used] = _distances(used_targets, c)
     to_women = np.array([distances[places].min(axis=0).mean() for places in of_women])

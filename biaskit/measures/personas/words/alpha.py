@@ -89,10 +89,10 @@ def pairs_of(
 ) -> list[Pair]:
     """Make every pair of the genders present, with what does not depend on alpha or C."""
     genders, first, pairs = np.asarray(labels), first_halves(labels, strata, halving), []
-    for pair in combinations(filter(set(labels).__contains__, GENDERS), 2):
+    for pair in combinations([gender for gender in GENDERS if gender in labels], 2):
         rows = np.flatnonzero(np.isin(genders, pair))
         genders_here, first_here, counts_here = genders[rows], first[:, rows], counts[rows]
-        strata_here = list(map(strata.__getitem__, rows.tolist()))
+        strata_here = [strata[row] for row in rows.tolist()]
         shuffled = shuffled_in_halves(genders_here, strata_here, first_here, shuffling)
         labelled = np.concatenate([np.tile(genders_here, (len(first), 1)), shuffled])
         both = np.concatenate([first_here, first_here])
@@ -103,7 +103,7 @@ def pairs_of(
         of_halves = np.stack(halves).reshape(2, 2, *halves[0].shape)
         here = np.flatnonzero(of_halves[:, :, 0].sum(axis=(0, 1)))
         of_first, of_second = of_halves[..., here]
-        words_here = tuple(map(words.__getitem__, here))
+        words_here = tuple(words[column] for column in here)
         is_name, is_content = mask(words_here, names.__contains__), ~says_gender(words_here, names)
         known = pair, words_here, english[here], is_fixed(words_here), is_name, is_content
         totals = of_first[:, :1].sum(axis=0, dtype=np.float64), of_second[:, :1].sum(axis=0, dtype=np.float64)

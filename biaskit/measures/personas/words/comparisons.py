@@ -86,7 +86,7 @@ def _comparison(
 
 def some_of(texts: Sequence[TextDocument], n: int, rng: np.random.Generator) -> list[TextDocument]:
     """Sample n of the texts at random; they stay in their order."""
-    return list(map(texts.__getitem__, sorted(rng.permutation(len(texts))[:n].tolist())))
+    return [texts[place] for place in sorted(rng.permutation(len(texts))[:n].tolist())]
 
 
 def _why_ineligible(

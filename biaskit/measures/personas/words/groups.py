@@ -164,7 +164,7 @@ def _contrasts(
     for place, (group, gender) in enumerate(cells):
         of_group[group] += (place,)
         of_gender[gender] = (*of_gender.get(gender, ()), place)
-    genders = list(filter(of_gender.__contains__, GENDERS))
+    genders = [gender for gender in GENDERS if gender in of_gender]
     marked = [group for group in groups if group not in unmarked]
     for group, in_group in of_group.items():
         # An unmarked group is held against each of the marked ones, as Marked Personas does for White.

@@ -27,7 +27,9 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     left, right = view.part.contrast
     genders = sorted(distinct(rows, "gender"), key=lambda gender: (gender != left, gender == right))
     bands = []
-    for group in filter(distinct(rows, "job_group").__contains__, view.job_groups()):
+    for group in view.job_groups():
+        if not where(rows, job_group=group):
+            continue
         panels = []
         for bias_type in distinct(rows, "bias_type"):
             of_panel = where(rows, bias_type=bias_type, job_group=group)
