@@ -64,7 +64,6 @@ class ConclusionKeys(Keys):
 
 
 Reference = Literal["none", "parity", "workforce", "both"]
-Margin = Annotated[float, Field(ge=0, le=1e6)]
 MARGIN = "margin.QUANTITY: equivalence margin, a fraction: 0.05 is 5 points"
 WIDE_MARGIN = 0.2
 
@@ -74,10 +73,12 @@ def is_fraction(quantity: str) -> bool:
     return "~" not in quantity and not quantity.startswith("srb")
 
 
-def refuse_points(name: str, quantity: str, margin: float) -> None:
-    """Raise ValueError for points where a fraction is due: a margin of 5 would pass anything."""
-    if is_fraction(quantity) and margin >= 1:
-        raise ValueError(f"{name} is a fraction: 0.05 is 5 points")
+def in_fractions(margins: dict[str, float]) -> dict[str, float]:
+    """Return margins by quantity; ValueError for points of a share: a margin of 5 would pass anything."""
+    for quantity, margin in margins.items():
+        if is_fraction(quantity) and margin >= 1:
+            raise ValueError(f"margin.{quantity} is a fraction: 0.05 is 5 points")
+    return margins
 
 
 def notes_on_margins(margins: Mapping[str, float]) -> list[str]:
@@ -89,13 +90,7 @@ def notes_on_margins(margins: Mapping[str, float]) -> list[str]:
     return notes
 
 
-def _in_fractions(margins: dict[str, float]) -> dict[str, float]:
-    for quantity, margin in margins.items():
-        refuse_points(f"margin.{quantity}", quantity, margin)
-    return margins
-
-
-Margins = Annotated[dict[str, Margin], AfterValidator(_in_fractions)]
+Margins = Annotated[dict[str, Annotated[float, Field(ge=0, le=1e6)]], AfterValidator(in_fractions)]
 _REFERENCE = "what the page compares shares with: parity, the workforce share (workforce), both or none"
 
 

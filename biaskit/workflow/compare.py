@@ -27,7 +27,7 @@ from biaskit.runs.collection import Collection
 from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, ComparisonManifest, read_manifest
 from biaskit.runs.start import command_line
-from biaskit.study.keys import notes_on_margins, refuse_points
+from biaskit.study.keys import in_fractions, notes_on_margins
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.query import Tables
 from biaskit.tables.sets import TableSet, read_set
@@ -205,11 +205,10 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
         try:
-            refuse_points(key, quantity, value)
+            margins |= in_fractions({quantity: float(value)})
         except ValueError as error:
             raise StudyError(f"{error}.") from None
         apart.pop(quantity, None)
-        margins[quantity] = float(value)
     notes = [
         f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is used." for name in apart
     ]

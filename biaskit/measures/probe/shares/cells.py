@@ -115,15 +115,16 @@ def _counted(cell: PromptCell, row: Mapping[str, Any], groups: tuple[str, ...]) 
     samples_of = dict.fromkeys(groups, 0)
     for text, count in row["counts"].items():
         samples_of[group_of[text]] += count
-    n, matched = row["samples"], sum(samples_of.values())
-    masses, estimator = _parts(samples_of.values(), n), str(row["estimator"])
-    found = CellShares(cell, estimator, masses, matched / n, None, "no sample matched")
-    found = replace(found, coverage_ends=wilson(matched, n), matched=matched)
+    n, matched, estimator = row["samples"], sum(samples_of.values()), str(row["estimator"])
+    coverage = row.get("coverage", matched / n)  # of several batches not matched/n (`sample_batches`)
+    found = CellShares(cell, estimator, (0.0,) * len(groups), coverage, None, "no sample matched")
+    found = replace(found, coverage_ends=wilson(coverage * n, n), matched=matched)
     if not matched:
         return found
     shares = _parts(samples_of.values(), matched)
+    masses = tuple(share * coverage for share in shares)
     ends = tuple(wilson(count, matched) or (0.0, 1.0) for count in samples_of.values())
-    return replace(found, shares=shares, reason=None, share_ends=ends)
+    return replace(found, masses=masses, shares=shares, reason=None, share_ends=ends)
 
 
 def extensions_of(target_words: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
