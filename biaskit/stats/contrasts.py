@@ -16,6 +16,7 @@ from biaskit.stats.crossed import (
     CONDITIONAL_ON_TEMPLATES,
     Spread,
     crossed_test,
+    not_below,
     spread_of_difference,
     spread_of_mean,
 )
@@ -317,7 +318,10 @@ class _Rows:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
         estimate = _mean(arms[0].point) - _mean(arms[1].point)
         ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
-        tests = [crossed_test(end, spread, limit=limit) for end, spread in zip(ends, spreads, strict=True)]
+        noise = sum(arm.noise for arm in arms)
+        tests = []
+        for end, spread in zip(ends, spreads, strict=True):
+            tests.append(crossed_test(end, not_below(spread, noise), limit=limit))
         crossed = tests[0] if len(tests) == 1 else _between(estimate, *tests)
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))

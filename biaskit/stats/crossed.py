@@ -156,6 +156,19 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
     return Spread(*spread, CONDITIONAL_ON_ONE_JOB if one_job else None, n_jobs, n_templates)
 
 
+def not_below(spread: Spread, noise: float) -> Spread:
+    """Widen a spread whose 95 % interval is narrower than that of counting alone, of variance `noise`.
+
+    Where all samples agree their spread is 0, and still others could come (methods/averages#counted).
+    """
+    if not noise or spread.variance is None or spread.dof is None:
+        return spread
+    many = np.full_like(spread.dof, MANY)
+    wider = _t(many, 0.95) ** 2 * noise > _t(spread.dof, 0.95) ** 2 * spread.variance
+    variance, dof = np.where(wider, noise, spread.variance), np.where(wider, many, spread.dof)
+    return replace(spread, variance=variance, dof=dof)
+
+
 def combined(
     jobs: Sequence[Term], templates: Term | None, residual: Sequence[Term]
 ) -> tuple[FloatArray, FloatArray]:
