@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from biaskit.common.wording import joined
+from biaskit.common.wording import ROUNDING, joined
 from biaskit.stats.arms import CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.contrast import IDENTITY, JUDGED, Contrast, Scope
@@ -260,8 +260,20 @@ def one_row(
 
 
 def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # noqa: B008
-    """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
-    adjusted = holm([row.family for row in rows], [row.p_value for row in rows])
+    """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page.
+
+    Of two groups' shares one is one minus the other: their rows are one test, and count once.
+    """
+    first: dict[tuple[object, ...], int] = {}  # a comparison without its gender → its first row
+    same_as = list(range(len(rows)))
+    for i, row in enumerate(rows):
+        place = first.setdefault(tuple(row[name] for name in IDENTITY if name != "gender"), i)
+        values = row.estimate, rows[place].estimate
+        if row.p_value is not None and None not in values and abs(sum(values)) <= ROUNDING:
+            same_as[i] = place
+    counted = [row.p_value if same_as[i] == i else None for i, row in enumerate(rows)]
+    of_counted = holm([row.family for row in rows], counted)
+    adjusted = [of_counted[place] for place in same_as]
     judged = with_verdicts(rows, rule=rule)[0]
     return [
         replace(row, p_adjusted=p, verdict=own.verdict)

@@ -26,7 +26,7 @@ from biaskit.stats.arms import (
     complete_in_all,
     cross,
 )
-from biaskit.stats.contrast import Scope
+from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, between_groups, within_jobs, within_units
 from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
@@ -339,6 +339,27 @@ def test_zero_variance_or_one_unit_gives_the_estimate_and_a_reason() -> None:
 
 
 # --- multiplicity ----------------------------------------------------------------------------------
+
+
+def test_a_share_and_one_minus_it_are_one_test_of_a_family() -> None:
+    rng, margins = np.random.default_rng(4), {"share": 0.05}
+    scope = Scope("probe", "groups", "m", "m", gender="female")
+
+    def pages(shares: FloatArray) -> list[Contrast]:
+        made: list[Contrast] = []
+        for gender, own in zip(("male", "female", "diverse"), shares, strict=False):
+            for bias_type, at in (("explicit", slice(5)), ("implicit", slice(5, 10))):
+                here = replace(scope, gender=gender, bias_type=bias_type)
+                made += within_jobs(CellValues(own[at]), CellValues(own[10:]), scope=here, margins=margins)
+        return adjust([row for row in made if row.kind == "crossed"])
+
+    women = rng.random((15, 6))
+    two = pages(np.stack([1 - women, women]))
+    expected = loop_holm([row.p_value for row in two if row.gender == "female"])
+    for gender in ("male", "female"):
+        assert expected == pytest.approx([row.p_adjusted for row in two if row.gender == gender])
+    three = pages(rng.dirichlet((1, 1, 1), (15, 6)).transpose(2, 0, 1))
+    assert loop_holm([row.p_value for row in three]) == pytest.approx([row.p_adjusted for row in three])
 
 
 def loop_holm(p_values: list[float]) -> list[float]:

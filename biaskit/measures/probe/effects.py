@@ -217,7 +217,7 @@ def _widen_jobs(low: FloatArray, high: FloatArray, arm: Counted, contrast: tuple
     Of the difference the standard errors add up: two shares of one job go against each other.
     """
     for i in range(arm.shares.shape[1]):
-        of_job = [group[i] for group in map(arm.__getitem__, range(len(arm.shares)))]
+        of_job = [arm[k, i] for k in range(len(arm.shares))]
         for k, counted in enumerate(of_job):
             ends = wilson(float(counted.shares.mean()) * counted.n, counted.n) or (0.0, 1.0)
             low[k, i], high[k, i] = min(low[k, i], ends[0]), max(high[k, i], ends[1])
