@@ -12,7 +12,7 @@ from biaskit.runs.collection import Part
 from biaskit.stats.contrast import MOST_SPREAD, Contrast
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, grouped, in_main_context, undefined, where
+from biaskit.tables.query import Row, distinct, grouped, in_main_context, undefined, where
 
 Pair = tuple[str, str, str]
 """(measurement, later, earlier): two models to be compared."""
@@ -67,7 +67,7 @@ class Outcome:
     def result(self) -> str:
         """How many rows pass or fail."""
         if self.holds:
-            within = f" within ±{listed([f'{margin:g}' for margin in self.margins])}" if self.margins else ""
+            within = f" within ±{listed([*map('{:g}'.format, self.margins)])}" if self.margins else ""
             return f"all {count(self.n_rows, 'row')}{within}{self.on_weak_evidence}"
         problems = []
         if self.failing:
@@ -158,9 +158,9 @@ def judge_thresholds(
                 held.update(_held(row, coverage or {}))
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
         missing = _not_compared(require, selected, pairs)
-        margins = set() if require.has_own_line else {row.margin for row in selected}
+        margins = [] if require.has_own_line else distinct(selected, "margin")
         if require.name and require.margin is not None:  # else its title says it
-            margins.add(require.margin)
+            margins = [require.margin]
         beside = missing, weak, tuple(sorted(margins))
         outcomes.append(Outcome(require, len(selected), tuple(failing), *beside))
     return CheckResult(tuple(outcomes))

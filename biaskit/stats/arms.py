@@ -45,19 +45,25 @@ class Counted:
         return Counted(self.shares[place], self.inverse[place])
 
     @property
-    def n(self) -> float:
-        """The samples that tell as much of the mean of all cells: (cells with samples)²/Σ 1/K."""
-        known = ~np.isnan(self.inverse)
-        return float(known.sum() ** 2 / self.inverse[known].sum()) if known.any() else 0.0
+    def mean_and_n(self) -> tuple[FloatArray, FloatArray]:
+        """The mean of all cells `[...]`, and as of how many samples it is: (cells with samples)²/Σ 1/K."""
+        cells = (~np.isnan(self.inverse)).sum(axis=(-2, -1))
+        total = np.nansum(self.inverse, axis=(-2, -1))
+        return self.shares.mean(axis=(-2, -1)), np.square(cells) / np.where(cells, total, 1.0)
 
     @property
-    def noise(self) -> float:
-        """The variance that counting alone gives the mean, above 0 where all samples agree.
+    def wilson(self) -> tuple[FloatArray, FloatArray]:
+        """Wilson's 95 % interval of the mean; without any sample from 0 to 1."""
+        m, n = self.mean_and_n
+        middle, reach = n * m + Z95**2 / 2, Z95 * np.sqrt(n * m * (1 - m) + Z95**2 / 4)
+        return (middle - reach) / (n + Z95**2), (middle + reach) / (n + Z95**2)
 
-        Formula: p (1 − p)/(n + 2), p = (n m + 1)/(n + 2), m the mean. Reference: Agresti and Caffo 2000.
-        """
-        p = (self.n * float(self.shares.mean()) + 1) / (self.n + 2)
-        return p * (1 - p) / (self.n + 2)
+    @property
+    def noise(self) -> FloatArray:
+        """The variance that counting alone gives the mean, above 0 where all agree (Agresti and Caffo)."""
+        m, n = self.mean_and_n
+        p = (n * m + 1) / (n + 2)
+        return p * (1 - p) / (n + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class CellValues:
     @property
     def noise(self) -> float:
         """The variance that counting alone gives the mean of all cells; 0 where nothing was counted."""
-        return sum(arm.noise for arm in self.counted)
+        return float(sum(arm.noise for arm in self.counted))
 
     @property
     def low_and_high(self) -> tuple[FloatArray, FloatArray]:
@@ -106,9 +112,9 @@ def mean_of(blocks: Sequence[CrossedCells], templates: Sequence[int]) -> CellVal
     if len(arms) == 1:
         return arms[0]
     point = np.mean([arm.point for arm in arms], axis=0)
-    of_arms = [one for arm in arms for one in arm.counted]
-    inverse = sum(one.inverse for one in of_arms) / len(arms) ** 2
-    counted = (Counted(np.mean([one.shares for one in of_arms], axis=0), inverse),) if of_arms else ()
+    counted: tuple[Counted, ...] = ()
+    if all(arm.counted for arm in arms):
+        counted = (Counted(point, np.mean([arm.counted[0].inverse for arm in arms], axis=0) / len(arms)),)
     if all(arm.ends is None for arm in arms):
         return CellValues(point, counted=counted)
     low, high = np.mean([arm.low_and_high for arm in arms], axis=0)
@@ -174,7 +180,7 @@ class CrossedCells:
 
     def shares_at(self, templates: Sequence[int]) -> CellValues:
         """Return the shares of the templates named: `[groups, I, len(templates)]`."""
-        point, counted = self.at(self.shares, templates), ()
+        point, counted = self.at(self.shares, templates), tuple[Counted, ...]()
         if self.inverse is not None:
             counted = (Counted(point, np.broadcast_to(self.at(self.inverse, templates), point.shape)),)
         if self.ends is None:
@@ -308,7 +314,6 @@ def inverse_of_wilson(shares: FloatArray, low: FloatArray, high: FloatArray) -> 
     """Read from Wilson's 95 % intervals `[groups, I, J]` how many samples they are of: 1/K `[I, J]`.
 
     Formula: low · high = p²/(1 + z²/K), of the group with the largest share p; NaN where a cell has no share.
-    Reference: methods/estimators#wilson.
     """
     largest = np.argmax(np.nan_to_num(shares), axis=0)[None]
     p, low, high = (np.take_along_axis(x, largest, axis=0)[0] for x in (shares, low, high))

@@ -265,19 +265,19 @@ def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # 
     Of two groups' shares one is one minus the other: their rows are one test, and count once.
     """
     first: dict[tuple[object, ...], int] = {}  # a comparison without its gender → its first row
-    same_as = list(range(len(rows)))
+    places: list[int] = []  # of the row whose p-value counts
+    counted: list[float | None] = []
     for i, row in enumerate(rows):
         place = first.setdefault(tuple(row[name] for name in IDENTITY if name != "gender"), i)
         values = row.estimate, rows[place].estimate
-        if row.p_value is not None and None not in values and abs(sum(values)) <= ROUNDING:
-            same_as[i] = place
-    counted = [row.p_value if same_as[i] == i else None for i, row in enumerate(rows)]
-    of_counted = holm([row.family for row in rows], counted)
-    adjusted = [of_counted[place] for place in same_as]
+        mirrored = place != i and None not in values and abs(sum(values)) <= ROUNDING
+        places.append(place if mirrored else i)
+        counted.append(None if mirrored else row.p_value)
+    adjusted = holm([row.family for row in rows], counted)
     judged = with_verdicts(rows, rule=rule)[0]
     return [
-        replace(row, p_adjusted=p, verdict=own.verdict)
-        for row, own, p in zip(rows, judged, adjusted, strict=True)
+        replace(row, p_adjusted=adjusted[place], verdict=own.verdict)
+        for row, own, place in zip(rows, judged, places, strict=True)
     ]
 
 

@@ -23,10 +23,7 @@ CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_TEMPLATES = {1: "conditional on one template", 2: "conditional on two templates"}
 """By their number: two are no sample of templates (intervals over them held 87 to 98 % in simulation)."""
 CONDITIONAL_ON_ONE_STEREOTYPE = "conditional on one stereotype"
-CONDITIONAL = (
-    *(CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_STEREOTYPE),
-    *CONDITIONAL_ON_TEMPLATES.values(),
-)
+CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_STEREOTYPE, *CONDITIONAL_ON_TEMPLATES.values())
 """Reasons of an interval that holds for this job, stereotype or these templates alone: no verdict."""
 
 

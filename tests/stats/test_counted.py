@@ -53,11 +53,12 @@ def test_wilsons_intervals_say_how_many_samples_they_are_of() -> None:
 def test_noise_of_samples_that_all_agree_by_hand() -> None:
     # 24 cells of one sample: as 24 samples. 25 of 26, 25/26 · 1/26 / 26.
     all_women = Counted(np.ones((6, 4)), np.ones((6, 4)))
-    assert (all_women.n, all_women.noise) == pytest.approx((24, 25 / 26 / 26 / 26))
+    assert (all_women.mean_and_n[1], all_women.noise) == pytest.approx((24, 25 / 26 / 26 / 26))
     # K = 1 and 3, and a cell without samples: 2² / (1 + 1/3) = 3 samples, mean 1/2: (2.5/5)² / 5.
     mixed = Counted(np.array([[0.0, 1.0, 0.5]]), np.array([[1.0, 1 / 3, np.nan]]))
-    assert (mixed.n, mixed.noise) == pytest.approx((3, 0.05))
-    assert Counted(np.array([[0.5]]), np.array([[np.nan]])).noise == pytest.approx(1 / 8)
+    assert (mixed.mean_and_n[1], mixed.noise) == pytest.approx((3, 0.05))
+    nothing = Counted(np.array([[0.5]]), np.array([[np.nan]]))
+    assert (nothing.noise, *nothing.wilson) == pytest.approx((1 / 8, 0, 1))
 
 
 def test_two_models_whose_samples_all_say_she_are_not_equivalent() -> None:
@@ -86,10 +87,10 @@ def test_a_wide_spread_stays_as_it_is() -> None:
 def test_a_mean_of_arms_and_a_part_of_two_keep_their_samples() -> None:
     blocks = [block(np.full((2, 2), n), 4) for n in (1, 3)]
     (counted,) = mean_of(blocks, [0, 1]).counted
-    assert counted[1].n == pytest.approx(32), "16 samples in each of two arms"
+    assert counted[1].mean_and_n[1] == pytest.approx(32), "16 samples in each of two arms"
     shares = block(np.full((2, 2), 1), 4).shares_at([0, 1])
     (both,) = part_of_two(shares[1], shares[0]).counted
-    assert both.n == pytest.approx(16)
+    assert both.mean_and_n[1] == pytest.approx(16)
     frames = block(np.full((2, 4), 1), 4).by_frame({0: "x", 1: "x"})
     assert frames.shares_at(frames.templates).counted[0][1].inverse[0].tolist() == pytest.approx(
         [1 / 8, 1 / 4, 1 / 4]

@@ -18,7 +18,6 @@ from biaskit.stats.arms import (
     Z95,
     Arm,
     CellValues,
-    Counted,
     CrossedCells,
     Label,
     complete_in_all,
@@ -37,7 +36,7 @@ from biaskit.stats.crossed import (
     spread_of_mean,
     variance_components,
 )
-from biaskit.stats.proportions import se_of_mean, wilson
+from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
 from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row
@@ -205,27 +204,16 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
     if of_low is not None and of_high is not None:
         low, high = of_low[0], of_high[1]
         for arm in inside.shares.counted:
-            _widen_jobs(low, high, arm, (first, second))
+            of_jobs = arm[:, :, None]
+            least, most = of_jobs.wilson
+            low[:-1], high[:-1] = np.minimum(low[:-1], least), np.maximum(high[:-1], most)
+            # The two shares of a job go against each other: their standard errors add up.
+            reach = Z95 * np.sqrt(of_jobs.noise[[first, second]]).sum(axis=0)
+            low[-1] = np.maximum(np.minimum(low[-1], columns[difference] - reach), -1.0)
+            high[-1] = np.minimum(np.maximum(high[-1], columns[difference] + reach), 1.0)
         columns |= zip(low_names, low, strict=True)
         columns |= zip(high_names, high, strict=True)
     return columns
-
-
-def _widen_jobs(low: FloatArray, high: FloatArray, arm: Counted, contrast: tuple[int, int]) -> None:
-    """Widen the ends `[groups + 1, I]` of jobs to those of counting alone, in place.
-
-    Of the difference the standard errors add up: two shares of one job go against each other.
-    """
-    for i in range(arm.shares.shape[1]):
-        of_job = [arm[k, i] for k in range(len(arm.shares))]
-        for k, counted in enumerate(of_job):
-            ends = wilson(float(counted.shares.mean()) * counted.n, counted.n) or (0.0, 1.0)
-            low[k, i], high[k, i] = min(low[k, i], ends[0]), max(high[k, i], ends[1])
-        first, second = (of_job[k] for k in contrast)
-        difference = float(first.shares.mean() - second.shares.mean())
-        reach = Z95 * (first.noise**0.5 + second.noise**0.5)
-        low[-1, i] = max(min(low[-1, i], difference - reach), -1.0)
-        high[-1, i] = min(max(high[-1, i], difference + reach), 1.0)
 
 
 def _job_intervals(
@@ -270,8 +258,7 @@ def _share_ends(
         intervals.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
     low, high = float(intervals[0][0]), float(intervals[-1][1])
     for arm in cells.counted:  # samples that all agree vary nowhere, and are no certainty
-        ends = wilson(float(cells.point.mean()) * arm.n, arm.n) or (low, high)
-        low, high = min(low, ends[0]), max(high, ends[1])
+        low, high = min(low, float(arm.wilson[0])), max(high, float(arm.wilson[1]))
     return low, high, spread.reason
 
 

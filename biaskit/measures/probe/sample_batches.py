@@ -177,10 +177,8 @@ def add_up(
 def coverage_of(matched: int, n_sample_batches: int, size: int) -> float:
     """Estimate coverage from how a cell ended; matched/samples is too high, since it stops when enough match.
 
-    Formula: E[t]/((b − 1) size), t the matches of all batches but the last, at most 2; their probabilities
-        given the end are as C((b − 1) size, t) C(size, matched − t). The mean of a batch given the end, so
-        unbiased (Rao-Blackwell); of one batch matched/size.
-    Reference: methods/estimators#batches.
+    Formula: E[t]/((b − 1) size), t ≤ 2 the matches of all batches but the last, whose probabilities given the
+        end are as C((b − 1) size, t) C(size, matched − t); unbiased (methods/estimators#batches).
     """
     before = (n_sample_batches - 1) * size
     if not before:
