@@ -90,6 +90,7 @@ TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
         (many(2), "includes both “non-binary” and “gender unknown”"),
         (content(personas_part({"representation": REPRESENTED})), "Labour statistics are from the U.S."),
         (probed(n_templates=1), "conditional on one template"),
+        (probed(n_templates=2), "conditional on two templates"),
         (probed(n_jobs=1), "conditional on one job"),
         (probed(n_templates=4), "as few as 4 templates"),
         (probed(n_jobs=6), "as few as 6 jobs"),

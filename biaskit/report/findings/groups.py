@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biaskit.common.wording import short
-from biaskit.report.findings.sentence import Foreign, Piece, said
+from biaskit.report.findings.sentence import Foreign, Piece, pronoun
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import distinct, where
@@ -52,7 +52,7 @@ def towards(part: Part, change: Contrast) -> str:
     jobs = f"“{short(more, SHORT_NAME)}”"
     if more in SPLIT:
         jobs = f"{'women’s' if more == SPLIT[0] else 'men’s'} {noun}"
-    return f", towards {said(change.gender or '')} more for {jobs}"
+    return f", towards {pronoun(change.gender or '')} more for {jobs}"
 
 
 def one_group(part: Part, group: str) -> Piece:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
+from biaskit.common.wording import PEOPLE, listed, percent, percent_range, points, points_range, short
 from biaskit.measurement import stated
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of
 from biaskit.report.questions import QuestionId
 from biaskit.stats.contrast import Contrast, Verdict
+from biaskit.study.keys import is_fraction
 from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
@@ -141,7 +142,7 @@ def opening(bias_type: str, *coverage: Coverage, of: Sequence[str] = (), whose: 
     `of`: the two groups that a share is of, where it is not of all target words.
     """
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
-    two, held = " and ".join(map(said, of)), ""
+    two, held = " and ".join(map(pronoun, of)), ""
     if any(is_under(ends, LITTLE) for ends in coverage):
         parts = dict.fromkeys(f"{percents(ends)} %" for ends in coverage if ends is not None)
         held = f" ({' and '.join(parts)} of {whose} probability)"
@@ -169,14 +170,14 @@ def who(gender: str) -> Piece:
 PRONOUNS: Mapping[str, str] = {"female": "she", "male": "he", "diverse": "they"}
 
 
-def said(gender: str) -> str:
+def pronoun(gender: str) -> str:
     """Name the target words of a gender by their pronoun, of a study's own group by its name."""
     return PRONOUNS.get(gender) or f"“{short(gender, LONGEST_NAME)}”"
 
 
 def beside(says: str, shares: Mapping[str, str]) -> str:
     """Write '; it says they in 30 and 37 %': the shares of what belongs to neither group, by gender."""
-    listed_shares = [f"{said(gender)} in {share}" for gender, share in shares.items()]
+    listed_shares = [f"{pronoun(gender)} in {share}" for gender, share in shares.items()]
     return f"; {says}{' and '.join(listed_shares)}" if shares else ""
 
 
@@ -208,13 +209,13 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 
 def within(*rows: Contrast) -> str:
-    """Write ' (within ±5 points, gaps ±10 points)', what "about the same" means; "" without one meaning."""
-    of_shares = {row.margin for row in rows if row.whole != "group_gap" and row.margin is not None}
-    of_gaps = {row.margin for row in rows if row.whole == "group_gap" and row.margin is not None} - of_shares
-    margins = [f"±{points(*of_shares)}"] if len(of_shares) == 1 else []
-    if len(of_gaps) == 1:
-        margins.append(f"gaps ±{points(*of_gaps)}" if of_shares else f"±{points(*of_gaps)}")
-    return f" (within {', '.join(margins)})" if margins and max(len(of_shares), len(of_gaps)) == 1 else ""
+    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin."""
+    margins: dict[str, None] = {}
+    for row in rows:
+        if row.margin is not None:
+            margin = points(row.margin) if is_fraction(row.quantity) else f"{row.margin:g}"
+            margins[f"gaps ±{margin}" if row.whole == "group_gap" and len(rows) > 1 else f"±{margin}"] = None
+    return f" (within {listed([*margins])})" if margins else ""
 
 
 def why(row: Row | None) -> Foreign:

@@ -20,7 +20,7 @@ from biaskit.report.findings.sentence import (
     Piece,
     Sentence,
     filled,
-    said,
+    pronoun,
     sentence_of,
     who,
     why,
@@ -71,7 +71,7 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
     """Say the share of each group of jobs, or why there is none."""
     weak, of_two = block.is_weak(model), bool(block.two)
     pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=of_two), "model": Foreign(model)}
-    pieces |= {"who": said(block.gender), "of": ""}
+    pieces |= {"who": pronoun(block.gender), "of": ""}
     name = "binary_share" if of_two else "share"
     ends = ("binary_share_ci_low", "binary_share_ci_high") if of_two else ("ci_low", "ci_high")
     rows = [*filter(None, (block.row(model, group) for group in block.groups))]
@@ -155,7 +155,7 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     q_values = benjamini_hochberg([test.p_against(0.0) for test in tests])
     sides = [test.direction for test, q in zip(tests, q_values, strict=True) if q <= LEVEL]
     pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=True), "model": Foreign(model)}
-    pieces |= {"who": said(a), "other": said(b)}
+    pieces |= {"who": pronoun(a), "other": pronoun(b)}
     pieces |= {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
     pieces["n"] = count(len(rows), "field" if are_fields(block.part) else "job")
     text = filled(_SAYS["parity"], **pieces)

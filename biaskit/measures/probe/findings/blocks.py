@@ -11,7 +11,7 @@ from biaskit.common.wording import count, listed, number_range, percent, points,
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import measured_by, noted
 from biaskit.report.findings.groups import SPLIT, are_fields, one_group, one_job
-from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, said
+from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, pronoun
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import BINARY, Contrast
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
@@ -103,7 +103,7 @@ class ProbeBlock:
 
     def claim(self, model: str, row: Contrast, *notes: str, **pieces: Piece) -> dict[str, Any]:
         """Arguments of `claim` for a model's row, beside its templates and the row."""
-        own: dict[str, Piece] = {"who": said(self.gender), "other": said(self.part.contrast[1])}
+        own: dict[str, Piece] = {"who": pronoun(self.gender), "other": pronoun(self.part.contrast[1])}
         own["opening"] = self.opening(model, of_two=row.is_binary)
         return {
             "topic": self.topic,
