@@ -86,8 +86,8 @@ def test_a_wide_spread_stays_as_it_is() -> None:
 
 def test_a_mean_of_arms_and_a_part_of_two_keep_their_samples() -> None:
     blocks = [block(np.full((2, 2), n), 4) for n in (1, 3)]
-    (counted,) = mean_of(blocks, [0, 1]).counted
-    assert counted[1].mean_and_n[1] == pytest.approx(32), "16 samples in each of two arms"
+    (counted,) = mean_of(blocks, [0, 1])[1].counted
+    assert counted.mean_and_n[1] == pytest.approx(32), "16 samples in each of two arms"
     shares = block(np.full((2, 2), 1), 4).shares_at([0, 1])
     (both,) = part_of_two(shares[1], shares[0]).counted
     assert both.mean_and_n[1] == pytest.approx(16)
@@ -129,6 +129,8 @@ def test_24_samples_that_all_say_she_leave_room_for_others() -> None:
     assert (group["ci_low"], group["ci_high"]) == pytest.approx(wilson(24, 24))
     assert group["ci_low"] == pytest.approx(0.862, abs=0.001)
     assert (job["female_share_ci_low"], job["female_share_ci_high"]) == pytest.approx(wilson(3, 3))
+    assert (group["binary_share_ci_low"], group["binary_share_ci_high"]) == pytest.approx(wilson(24, 24))
+    assert (job["binary_share_ci_low"], job["binary_share_ci_high"]) == pytest.approx(wilson(3, 3))
     assert (job["ci_low"] < 0.6, job["ci_high"]) == (True, 1.0)
     assert (test.equivalent, test.conclusion) == (False, "no-clear-difference")
 

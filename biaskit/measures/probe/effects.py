@@ -204,10 +204,11 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
     of_high = of_low if high is low else _job_intervals(block, high, study)
     if of_low is not None and of_high is not None:
         low, high = of_low[0], of_high[1]
-        for arm in inside.shares.counted:
+        for arm, of_two in zip(inside.shares.counted, inside.binary.counted, strict=True):
             of_jobs = arm[:, :, None]
-            least, most = of_jobs.wilson
-            low[:-1], high[:-1] = np.minimum(low[:-1], least), np.maximum(high[:-1], most)
+            (least, most), (binary_least, binary_most) = of_jobs.wilson, of_two[:, None].wilson
+            low[:-1] = np.minimum(low[:-1], [*least, binary_least])
+            high[:-1] = np.maximum(high[:-1], [*most, binary_most])
             # The two shares of a job go against each other: their standard errors add up.
             reach = Z95 * np.sqrt(of_jobs.noise[[first, second]]).sum(axis=0)
             low[-1] = np.maximum(np.minimum(low[-1], columns[difference] - reach), -1.0)
