@@ -119,7 +119,7 @@ def women_of(made: Any) -> tuple[Any, Any, Any]:
     """Of women: the first group's row, the difference of groups, and the first job's row."""
     (group, *_), (test, *_) = (
         [row for row in made["probe_groups"] if row["gender"] == "female"],
-        [row for row in made["tests"] if (row.gender, row.kind) == ("female", "crossed")],
+        [row for row in made["tests"] if (row.quantity, row.kind) == ("binary_share", "crossed")],
     )
     return group, test, made["probe_jobs"][0]
 
