@@ -127,7 +127,7 @@ def _roles(rows: Sequence[Contrast], rule: Rule) -> list[Role | None]:
         without |= row.measurement in asked_plainly and row.context not in MAIN_CONTEXTS
         if row.whole in ("share", "group_gap", "asymmetry"):
             without |= row.measurement in has_binary and row.is_binary != rule.binary
-            without |= row.gender not in (*rule.genders, None)
+            without |= row.gender not in (*rule.genders, None, "")  # "" as read from a file
         role = ROLES.get((row.measurement, row.kind, row.whole, row.contrast))
         roles.append(None if without else role)
     return roles

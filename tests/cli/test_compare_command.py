@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,22 +89,24 @@ def test_a_model_against_its_copy_is_equivalent(cli: Cli, runs: dict[str, Path])
     said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent", "--out", "c")
     assert 0 == said.code, said.err
     rows = read_table_rows(Path("c/tables/tests.csv"))
-    assert {True} == {
-        row["equivalent"] for row in rows if (row["kind"], row["quantity"]) == ("crossed", "share")
-    }
+    crossed = [(row["quantity"], row["equivalent"]) for row in rows if row["kind"] == "crossed"]
+    # Two ways to ask: shares of three groups and the part of she in two groups of jobs, and their gaps.
+    n_of = {"share": 12, "binary_share": 4, "group_gap": 6, "binary_group_gap": 2}
+    assert Counter(crossed) == {(quantity, True): n for quantity, n in n_of.items()}
     assert "about the same" in " ".join(said.out.split())
-    assert "equivalent (models): all 12 rows" in said.err
+    assert "equivalent (models): all 24 rows" in said.err
 
 
 def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[str, Path]) -> None:
     said = cli("compare", runs["A"], runs["Other"], "--require", "equivalent")
     assert 4 == said.code
-    assert "30 points more for Other than for A [30 to 30]." in " ".join(said.out.split())
-    assert "Failed: equivalent (models): 8 of 12 rows" in said.err
-    lines = [line for line in said.err.splitlines() if line.startswith("  Other - A, share")]
-    assert 5 == len(lines)
+    assert "30 points more for Other than for A [30 to 30];" in " ".join(said.out.split())
+    assert "Failed: equivalent (models): 12 of 24 rows" in said.err  # the gaps of both are the same
+    lines = [line for line in said.err.splitlines() if line.startswith("  Other - A, ")]
+    assert ["share", "share", "binary_share", "share", "share"] == [line.split(", ")[1] for line in lines]
     assert all("90 % interval [" in line and "margin ±0.05" in line for line in lines)
-    assert "and 3 more rows" in said.err
+    assert lines[2].endswith("higher by 0.30 [0.30, 0.30]")  # it leads, and so it alone has a direction
+    assert "and 7 more rows" in said.err
 
 
 def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home: Path) -> None:
@@ -113,9 +116,10 @@ def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home:
     assert (0, 0) == (probed.code, compared.code), probed.err + compared.err
     said = " ".join(probed.out.split())
     assert (
-        "the share of women for jobs mostly held by women is 30 points more for Other than for A [30 to 30]."
+        "the share of she for jobs mostly held by women is 30 points more for Other than for A [30 to 30];"
     ) in said
-    assert "of 4 comparisons between Other and A, 4 differ clearly." in said
+    # The gaps of both ways to ask are compared too, and counted.
+    assert "of 6 comparisons between Other and A, 4 differ clearly and 2 are about the same." in said
     findings = [text.split("\n- ")[1:4] for text in (probed.out, compared.out)]
     assert findings[0] == findings[1]
 

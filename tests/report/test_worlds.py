@@ -77,9 +77,12 @@ def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> No
     ]
     tables = [(run.path / "tables" / "tests.csv").read_bytes() for run in (scripted, ours)]
     assert tables[0] == tables[1]
-    groups = ours.groups[ours.groups.gender == "female"].set_index("job_group")["share"]
-    drawn = (1 - DIVERSE) * world.shares[0, 0].reshape(2, -1).mean(axis=1)
-    assert [groups[worlds.FEMALE], groups[worlds.MALE]] == pytest.approx(drawn.tolist(), abs=EXACT)
+    groups = ours.groups[ours.groups.gender == "female"].set_index("job_group")
+    drawn = world.shares[0, 0].reshape(2, -1).mean(axis=1)
+    found = groups["binary_share"], groups["share"]
+    of_two, of_all = ([column[worlds.FEMALE], column[worlds.MALE]] for column in found)
+    assert of_two == pytest.approx(drawn.tolist(), abs=EXACT)
+    assert of_all == pytest.approx(((1 - DIVERSE) * drawn).tolist(), abs=EXACT)
 
 
 def test_samples_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
@@ -96,7 +99,7 @@ def test_samples_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:
 def test_true_means_are_those_of_many_worlds() -> None:
     kind = ProbeKind(jobs=20, templates=25, women=0.3, difference=0.1)
     drawn = [ProbeWorld.sample(kind, 4, i).shares[0, 0].mean(axis=-1) for i in range(300)]
-    found = (1 - DIVERSE) * np.array(drawn).reshape(300, 2, 20).mean(axis=(0, 2))
+    found = np.array(drawn).reshape(300, 2, 20).mean(axis=(0, 2))
     true = [kind.true_share(group) for group in (worlds.FEMALE, worlds.MALE)]
     assert true[0] - true[1] == pytest.approx(0.1, abs=EXACT)
     assert found == pytest.approx(true, abs=0.015)
@@ -112,7 +115,10 @@ def finding(
 
 
 NULL = worlds.Kind(ProbeKind())
-ASYMMETRY = "Asked directly, a says men for men’s jobs 12 points more often than women for women’s [1 to 23]."
+ASYMMETRY = (
+    "Asked directly, of she and he, a says he for men’s jobs 12 points more often than she for women’s "
+    "[1 to 23]."
+)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +126,15 @@ ASYMMETRY = "Asked directly, a says men for men’s jobs 12 points more often th
     [
         (
             finding(
-                "Asked directly, a says women 12 points more often for x than for y [1 to 23].", "higher"
+                "Asked directly, of she and he, a says she 12 points more often for x than for y [1 to 23].",
+                "higher",
             ),
             ["groups of jobs"],
         ),
         (
             finding(
-                "Asked directly, no clear difference in how often a says women for x and y [−1 to 9 points].",
+                "Asked directly, of she and he, no clear difference in how often a says she for x and y "
+                "[−1 to 9 points].",
                 "no-clear-difference",
             ),
             [],
@@ -136,7 +144,12 @@ ASYMMETRY = "Asked directly, a says men for men’s jobs 12 points more often th
         (finding("Asked directly, a reverses the U.S. workforce.", "lower"), ["groups of jobs"]),
         (finding("Answers and texts rise together.", "shown", "agree", "relations"), ["agree: relations"]),
         (finding("31 words mark women in a’s texts, 6 by chance.", "shown", "how", "words"), ["how: words"]),
-        (finding("Asked directly, a says women more than men for 3 of 40 jobs, and less for 2."), []),
+        (
+            finding(
+                "Asked directly, of she and he, a says she more than he for 3 of 40 jobs, and less for 2."
+            ),
+            [],
+        ),
     ],
 )
 def test_false_directions_are_read_off_verdict_and_words(made: Finding, about: list[str]) -> None:
