@@ -201,3 +201,11 @@ def test_a_cell_of_samples_has_wilsons_ends_and_its_group_an_error(three: tuple[
             assert "no prompt with two matched samples: no se_sampling" in row["reason"]
     for row in rows_of(three[0], "probe_jobs", "drawing"):
         assert (None, None) == (row["difference_low"], row["difference_high"])
+
+
+def test_a_margin_that_much_passes_within_is_noted(three: tuple[Path, list[str]]) -> None:
+    noted = "margin.share is 0.4: up to 40 points count as no difference"
+    assert [noted in tables(three[0], {"margin.share": margin}).notes for margin in (0.2, 0.4)] == [
+        False,
+        True,
+    ]
