@@ -21,9 +21,8 @@ FEW_TEMPLATES, LEAST_P = 5, 0.001
 """With fewer templates no p-value is smaller: so few do not show how rare a difference is."""
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"
-CONDITIONAL_ON_ONE_STEREOTYPE = "conditional on one stereotype"
-CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_TEMPLATE, CONDITIONAL_ON_ONE_STEREOTYPE)
-"""Reasons of an interval over one job, template or stereotype alone, which gives no verdict."""
+CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_TEMPLATE)
+"""Reasons of an interval over one job or template alone, which gives no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
