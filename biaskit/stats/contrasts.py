@@ -253,8 +253,8 @@ def within_units(
 def one_row(
     kind: str, result: Statistic, *, scope: Scope, n: int, margins: Mapping[str, float], note: str | None
 ) -> Contrast:
-    """Make the row of a test over `n` units that was computed elsewhere."""
-    return _Rows(scope, (n, None), margins, note).row(kind, result)
+    """Make the row of a test over `n` units that was computed elsewhere; without a p-value no verdict."""
+    return _Rows(scope, (n, None), margins, note).row(kind, result, speaks=result.p_value is not None)
 
 
 def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # noqa: B008

@@ -22,9 +22,8 @@ FEW_TEMPLATES, LEAST_P = 5, 0.001
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_TEMPLATES = {1: "conditional on one template", 2: "conditional on two templates"}
 """By their number: two are no sample of templates (intervals over them held 87 to 98 % in simulation)."""
-CONDITIONAL_ON_ONE_STEREOTYPE = "conditional on one stereotype"
-CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_STEREOTYPE, *CONDITIONAL_ON_TEMPLATES.values())
-"""Reasons of an interval that holds for this job, stereotype or these templates alone: no verdict."""
+CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, *CONDITIONAL_ON_TEMPLATES.values())
+"""Reasons of an interval that holds for this job or these templates alone: no verdict."""
 
 
 @dataclass(frozen=True, slots=True)

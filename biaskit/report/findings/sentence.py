@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import PEOPLE, listed, percent, percent_range, points, points_range, short
+from biaskit.common.wording import (
+    PEOPLE,
+    listed,
+    percent,
+    percent_range,
+    plain_number,
+    points,
+    points_range,
+    short,
+)
 from biaskit.measurement import stated
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of
 from biaskit.report.questions import QuestionId
@@ -183,7 +192,8 @@ def beside(says: str, shares: Mapping[str, str]) -> str:
 
 def amount(row: Contrast) -> str:
     """Write an estimate without its sign: the words beside it say the direction."""
-    return points(abs(row.estimate))
+    size = abs(row.estimate)
+    return f"{plain_number(size)} nats" if _is_log_ratio(row) else points(size)
 
 
 def ends(row: Contrast) -> str:
@@ -191,12 +201,21 @@ def ends(row: Contrast) -> str:
     if row.ci_low is None:
         return ""
     low, high = row.shown
-    return f" [{points_range(low, high) if row.estimate >= 0 else points_range(-high, -low)}]"
+    return f" [{_range(row, low, high) if row.estimate >= 0 else _range(row, -high, -low)}]"
 
 
 def span(row: Contrast) -> str:
     """Write the interval beside no direction; "" without one."""
-    return "" if row.ci_low is None else f" [{points_range(*row.shown)} points]"
+    unit = "nats" if _is_log_ratio(row) else "points"
+    return "" if row.ci_low is None else f" [{_range(row, *row.shown)} {unit}]"
+
+
+def _range(row: Contrast, low: float, high: float) -> str:
+    return f"{plain_number(low)} to {plain_number(high)}" if _is_log_ratio(row) else points_range(low, high)
+
+
+def _is_log_ratio(row: Contrast) -> bool:
+    return row.quantity.startswith("log_ratio")
 
 
 def number(row: Contrast, verdict: Verdict) -> str:
