@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -130,15 +130,14 @@ FEWEST_LANGUAGES = 4
 """Fewer languages are no sample of languages: the numbers are of these."""
 FEWEST_STEREOTYPES = 3
 """Of each direction: fewer are no sample of stereotypes (`benchmarks/pair_worlds.py`)."""
-FEW_STEREOTYPES = f"conditional on these stereotypes: fewer than {FEWEST_STEREOTYPES} of a direction"
-INDEPENDENT = "pairs taken as independent"
+FEW_STEREOTYPES = f"conditional on fewer than {FEWEST_STEREOTYPES} stereotypes of a direction"
 
 
 def _clusters(rows: Sequence[Row]) -> tuple[str, list[Hashable] | None, str | None]:
     """Choose clusters: stereotypes, if there are several, else items; languages; what is conditional."""
     stereotypes = {row["stereotype"] for row in rows}
     name = "stereotype" if len(stereotypes) > 1 else "item"
-    note = INDEPENDENT if stereotypes == {""} else None
+    note = "pairs taken as independent" if stereotypes == {""} else None
     languages = [row["language"] for row in rows]
     n = len({*languages})
     if n >= FEWEST_LANGUAGES:
@@ -148,12 +147,9 @@ def _clusters(rows: Sequence[Row]) -> tuple[str, list[Hashable] | None, str | No
 
 def even_weights(parts: Sequence[Hashable], clusters: Sequence[Hashable]) -> FloatArray:
     """Give units `[n]` weights of sum 1: each part the same, in it each cluster, in that each unit."""
-    n_units = Counter(zip(parts, clusters, strict=True))
-    n_clusters = Counter(part for part, _ in n_units)
-    of_unit = {}
-    for (part, cluster), n in n_units.items():
-        of_unit[part, cluster] = 1 / len(n_clusters) / n_clusters[part] / n
-    return np.array([of_unit[place] for place in zip(parts, clusters, strict=True)])
+    places = [*zip(parts, clusters, strict=True)]
+    n_units, n_clusters = Counter(places), Counter(part for part, _ in {*places})
+    return np.array([1 / len(n_clusters) / n_clusters[place[0]] / n_units[place] for place in places])
 
 
 def mean_of_pairs(values: FloatArray, rows: Sequence[Row]) -> tuple[float, Spread]:
@@ -186,20 +182,21 @@ def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0)
     """Test the mean of values where a stereotype expects women less that where it expects men.
 
     Both means are over the languages that have pairs of both directions, each language with the same weight
-    in both: else languages would differ where stereotypes do not. In a language each stereotype of a
-    direction has the same weight, and in that each pair. None where no language has both. With fewer than
-    `FEWEST_STEREOTYPES` on a side the interval is over items, and there is no p-value. `limit`: the largest
-    that the gap can be.
+    in both: else languages would differ where stereotypes do not; in one each stereotype. None where no
+    language has both. With fewer than `FEWEST_STEREOTYPES` on a side the interval is over items, and there is
+    no p-value. `limit`: the largest that the gap can be.
     """
     of_women, of_men = WOMEN_AND_MEN
     n_of = Counter((row["language"], row["direction"]) for row in rows if row["direction"])
     languages = {language for language, _ in n_of if n_of[language, of_women] and n_of[language, of_men]}
     chosen: list[Row] = []
     places = []
+    stereotypes: defaultdict[str, set[str]] = defaultdict(set)  # of each direction
     for place, row in enumerate(rows):
         if row["direction"] and row["language"] in languages:
             chosen.append(row)
             places.append(place)
+            stereotypes[row["direction"]].add(row["stereotype"])
     if not chosen:
         return None
     x = values[places]
@@ -208,16 +205,16 @@ def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0)
     weights = 2 * even_weights(sides, [(row["stereotype"], row[name]) for row in chosen])
     women = np.array([row["direction"] == of_women for row in chosen])
     means = float((weights * x)[women].sum()), float((weights * x)[~women].sum())
-    n_stereotypes = Counter(side for side, _ in {(row["direction"], row["stereotype"]) for row in chosen})
-    few = name == "stereotype" and min(n_stereotypes.values()) < FEWEST_STEREOTYPES
+    few = name == "stereotype" and min(map(len, stereotypes.values())) < FEWEST_STEREOTYPES
     clusters = [(row["stereotype"], row["item" if few else name]) for row in chosen]
     spread = spread_of_clusters(x, clusters, of_languages, women.tolist(), np.where(women, weights, -weights))
     if spread.variance is not None and spread.dof is not None:
         # Of 3 against 10 stereotypes dof as estimated makes 7 to 11 % false, no more than Welch's 2 to 6.
         spread = replace(spread, dof=with_tails(spread.variance, spread.dof, spread.n_jobs, 1)[1])
     test = crossed_test(means[0] - means[1], spread, limit=limit)
-    if few:
-        test = replace(test, statistic=None, p_value=None, reason=joined([FEW_STEREOTYPES, test.reason]))
     n_lacking = n_of.total() - len(chosen)
     lacking = f"{n_lacking} pairs left out: their language has one direction" if n_lacking else None
-    return Gap(*means, replace(test, reason=joined([lacking, note, test.reason])), len(chosen))
+    test = replace(test, reason=joined([lacking, note, test.reason]))
+    if few:
+        test = replace(test, statistic=None, p_value=None, reason=joined([FEW_STEREOTYPES, test.reason]))
+    return Gap(*means, test, len(chosen))

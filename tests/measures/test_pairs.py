@@ -121,6 +121,17 @@ def test_a_gap_is_tested_over_all_pairs_and_in_each_language(probed: bk.PairsRes
     )
 
 
+def test_two_stereotypes_of_a_direction_give_no_conclusion(tmp_path: Path) -> None:
+    pairs = rows({job: side for job, side in JOBS.items() if job != "nurse"})
+    found = bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
+    assert set(found.tests.verdict) == {"no-verdict"}
+    assert found.tests.equivalent.isna().all()
+    assert group(found)["gap_low"] < group(found)["gap"] < group(found)["gap_high"]
+    said = bk.report(found, **QUIET).findings[0].text
+    assert "No conclusion on whether m" in said
+    assert "fewer than 3 stereotypes of a direction" in said
+
+
 def test_nothing_is_found_where_stereotypes_change_nothing(tmp_path: Path) -> None:
     pairs = rows()
     model = script(tmp_path, pairs, odds=lambda row, step: math.sin(5 * step))

@@ -221,7 +221,7 @@ def test_fewer_than_three_stereotypes_on_a_side_are_no_sample_of_stereotypes(few
     found = gap_of_pairs(np.random.default_rng(4).random(len(rows)), rows)
     assert found is not None
     assert found.test.p_value is None
-    assert "fewer than 3 of a direction" in str(found.test.reason)
+    assert "fewer than 3 stereotypes of a direction" in str(found.test.reason)
     assert found.test.ci95 is not None
     # Over items: the degrees of freedom are theirs.
     assert (found.test.dof or 0) > 2

@@ -192,8 +192,7 @@ def beside(says: str, shares: Mapping[str, str]) -> str:
 
 def amount(row: Contrast) -> str:
     """Write an estimate without its sign: the words beside it say the direction."""
-    size = abs(row.estimate)
-    return f"{plain_number(size)} nats" if _is_log_ratio(row) else points(size)
+    return f"{plain_number(abs(row.estimate))} nats" if _in_nats(row) else points(abs(row.estimate))
 
 
 def ends(row: Contrast) -> str:
@@ -206,15 +205,15 @@ def ends(row: Contrast) -> str:
 
 def span(row: Contrast) -> str:
     """Write the interval beside no direction; "" without one."""
-    unit = "nats" if _is_log_ratio(row) else "points"
+    unit = "nats" if _in_nats(row) else "points"
     return "" if row.ci_low is None else f" [{_range(row, *row.shown)} {unit}]"
 
 
 def _range(row: Contrast, low: float, high: float) -> str:
-    return f"{plain_number(low)} to {plain_number(high)}" if _is_log_ratio(row) else points_range(low, high)
+    return f"{plain_number(low)} to {plain_number(high)}" if _in_nats(row) else points_range(low, high)
 
 
-def _is_log_ratio(row: Contrast) -> bool:
+def _in_nats(row: Contrast) -> bool:
     return row.quantity.startswith("log_ratio")
 
 
