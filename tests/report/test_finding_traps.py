@@ -480,7 +480,7 @@ APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
     [
         (
             *(EVEN, APART),
-            "m says women about equally for women’s and men’s jobs (within ±5 points), but its texts describe"
+            "m says she about equally for women’s and men’s jobs (within ±5 points), but its texts describe"
             " women and men differently",
         ),
         (
@@ -503,7 +503,7 @@ def test_every_meeting_of_the_measurements(probe: dict[str, Any], texts: dict[st
 def test_the_headline_may_rest_on_what_carries_over() -> None:
     unclear = srb_test(-0.1, (-0.4, 0.2))
     assert said(
-        both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "says women about equally"
+        both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "says she about equally"
     )
     assert said(both(EVEN, unclear, area_test("auc_transfer", 0.55, (0.45, 0.65))), "agree", "neither")
 

@@ -309,17 +309,17 @@ MODELS_SAY: Mapping[str, tuple[tuple[float, float], tuple[float, float], str]] =
     "turned": (
         (0.1, 0.02),
         (-0.2, 0.02),
-        "is 30 points apart for B and A [25 to 35], towards she more for men’s jobs in B",
+        "is 30 points apart [25 to 35], towards she more for men’s jobs in B than A",
     ),
     "opened": (
         (0.02, 0.1),
         (0.32, 0.02),
-        "is 30 points apart for B and A [25 to 35], towards she more for women’s jobs in B",
+        "is 30 points apart [25 to 35], towards she more for women’s jobs in B than A",
     ),
     "closed": (
         (0.28, 0.02),
         (-0.02, 0.1),
-        "is 30 points apart for B and A [25 to 35], towards she more for men’s jobs in B",
+        "is 30 points apart [25 to 35], towards she more for men’s jobs in B than A",
     ),
 }
 
@@ -355,7 +355,7 @@ def test_unclear_gaps_of_models_are_counted() -> None:
     shares = [row for label in "AB" for row in group_rows(SHARES, model=label)]
     part = probe_part({"probe_groups": shares, "tests": []}, "A", "B")
     for gap_row, counted in (
-        (unclear, "of 2 comparisons between B and A, 1 is about the same and 1 is unclear."),
+        (unclear, "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear."),
         (same, "all 2 comparisons between B and A are about the same (within ±5 points)."),
     ):
         made = content(part, between={"tests": [equal, gap_row]})

@@ -141,24 +141,16 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
         "higher": "higher" if outcome_of(row) == "higher" else "lower",
         "who": pronoun(gender) if two else who(gender),
         "they": _neither(content, row) if two else "",
-        "than": "than",
-        "towards": "",
     }
     pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
+    apart = False
     if row.whole == "group_gap":
-        gaps = [_gap(content, row, side) for side in (row.model_b, row.model_a)]
-        moves = moved(*gaps)
-        if moves in ("widens", "narrows"):
-            pieces["more"] = "larger" if moves == "widens" else "smaller"
-        else:
-            pieces |= {
-                "more": "apart",
-                "than": "and",
-                "towards": f"{towards(part, row)} in {short(row.model_a, 12)}",
-            }
+        moves = moved(*(_gap(content, row, side) for side in (row.model_b, row.model_a)))
+        apart = moves not in ("widens", "narrows")
+        pieces |= {"more": "larger" if moves == "widens" else "smaller", "towards": towards(part, row)}
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
-    return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
+    return claim(_templates(row, apart=apart), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
 def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
@@ -193,8 +185,8 @@ def _neither(content: Content, row: Contrast) -> str:
     return beside("", {gender: f"{' and '.join(own)} %" for gender, own in shares.items() if len(own) == 2})
 
 
-def _templates(row: Contrast) -> Templates:
-    """Make the words for one model against another in the quantity of a row."""
+def _templates(row: Contrast, *, apart: bool) -> Templates:
+    """Make the words for one model against another; `apart`: of two gaps neither is known to be larger."""
     subject = _subject(row)
     short_subject = subject.replace(" between {groups}", "")
     if row.quantity in IN_NUMBERS:
@@ -202,10 +194,13 @@ def _templates(row: Contrast) -> Templates:
         interval = ""
     else:
         clear = [
-            f"{subject} {{amount}} {{more}} for {{a}} {{than}} for {{b}}{{ends}}{{towards}}{{they}}.",
-            f"{subject} {{amount}} {{more}} for {{a}} {{than}} {{b}}{{ends}}{{towards}}{{they}}.",
-            f"{short_subject} {{amount}} {{more}} for {{a}} {{than}} {{b}}{{ends}}{{they}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}{{they}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
+            f"{short_subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
         ]
+        if apart:
+            way = "{amount} apart{ends}{towards} in {a} than"
+            clear = [f"{subject} {way} in {{b}}{{they}}.", f"{short_subject} {way} {{b}}{{they}}."]
         interval = "{span}"
     unclear = f"{subject} not clearly different for {{a}} and {{b}}"
     return Templates(

@@ -228,12 +228,12 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 def within(*rows: Contrast) -> str:
     """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin."""
-    margins: dict[str, None] = {}
+    margins: dict[str, str] = {}  # margin → whose, where they differ
     for row in rows:
         if row.margin is not None:
             margin = points(row.margin) if is_fraction(row.quantity) else f"{row.margin:g}"
-            margins[f"gaps ±{margin}" if row.whole == "group_gap" and len(rows) > 1 else f"±{margin}"] = None
-    return f" (within {listed([*margins])})" if margins else ""
+            margins.setdefault(f"±{margin}", "gaps " if row.whole == "group_gap" and margins else "")
+    return f" (within {listed([whose + margin for margin, whose in margins.items()])})" if margins else ""
 
 
 def why(row: Row | None) -> Foreign:
