@@ -9,10 +9,11 @@ from statistics import fmean
 
 from biaskit.common.wording import count, listed, number_range, percent, short
 from biaskit.measurement import FOLDERS, words
+from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
-from biaskit.report.findings.groups import moved, one_group, towards, two_groups
+from biaskit.report.findings.groups import moved, nearer_to, one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
@@ -140,31 +141,25 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
         "higher": "higher" if outcome_of(row) == "higher" else "lower",
         "who": said(gender) if two else who(gender),
         "they": _neither(content, row) if two else "",
-        "than": "than",
-        "towards": "",
     }
     pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
     if row.whole == "group_gap":
-        gaps = [_gap(content, row, side) for side in (row.model_b, row.model_a)]
-        moves = moved(*gaps)
-        if moves in ("widens", "narrows"):
-            pieces["more"] = "larger" if moves == "widens" else "smaller"
-        else:
-            pieces |= {
-                "more": "apart",
-                "than": "and",
-                "towards": f"{towards(part, row)} in {short(row.model_a, 12)}",
-            }
+        moves = moved(*(_gap(content, row, side) for side in (row.model_b, row.model_a)))
+        side = f"towards {nearer_to(part, row)}"
+        if not a:  # of pairs of sentences
+            side = "towards stereotypes" if row.estimate > 0 else "from stereotypes"
+        pieces["more"] = {"widens": "larger", "narrows": "smaller"}.get(moves, f"further {side}")
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
     return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
 def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
-    """Find the gap between the groups of a row in one model's own answers."""
+    """Find the gap between the groups of a row in one model's own answers, or what its own pairs follow."""
     same = {name: row[name] for name in ("measurement", "bias_type", "prompt_format", "gender")}
     quantity = row.quantity.replace("group_gap", "share")
-    same |= {name: row[name] for name in ("context", "debiasing_a", "debiasing_b", "group_a", "group_b")}
+    same |= {name: row[name] for name in ("context", "debiasing_a", "debiasing_b")}
+    same |= {name: row[name] or ALL for name in ("group_a", "group_b")}
     return first(content.every_test, model_a=side, model_b=side, kind="crossed", quantity=quantity, **same)
 
 
@@ -201,9 +196,9 @@ def _templates(row: Contrast) -> Templates:
         interval = ""
     else:
         clear = [
-            f"{subject} {{amount}} {{more}} for {{a}} {{than}} for {{b}}{{ends}}{{towards}}{{they}}.",
-            f"{subject} {{amount}} {{more}} for {{a}} {{than}} {{b}}{{ends}}{{towards}}{{they}}.",
-            f"{short_subject} {{amount}} {{more}} for {{a}} {{than}} {{b}}{{ends}}{{they}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}{{they}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
+            f"{short_subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
         ]
         interval = "{span}"
     unclear = f"{subject} not clearly different for {{a}} and {{b}}"
