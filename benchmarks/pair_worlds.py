@@ -18,7 +18,7 @@ from scipy.special import expit, ndtr
 
 from biaskit.measures.pairs.analysis import group_rows, score_of
 from biaskit.records import SentencePair
-from biaskit.stats.clustered import FEWEST_LANGUAGES
+from biaskit.stats.clustered import FEWEST_LANGUAGES, FEWEST_STEREOTYPES
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.query import first, where
 
@@ -29,10 +29,10 @@ NODES = np.polynomial.hermite_e.hermegauss(60)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Stereotypes, items of each, languages; and in log-odds what each of them varies by."""
+    """Items of each stereotype of women and of men, languages; and in log-odds what each varies by."""
 
-    n_stereotypes: int
-    n_items: int
+    women: tuple[int, ...]
+    men: tuple[int, ...]
     n_languages: int
     effect: float  # between the two sides that stereotypes expect
     stereotype: float = 0.7
@@ -60,12 +60,15 @@ class World:
         women, men = (self.mean(LEAN + side * self.effect / 2, *parts) for side in (1, -1))
         spread = math.hypot(*parts)
         rates = ndtr((LEAN + self.effect / 2) / spread), ndtr(-(LEAN - self.effect / 2) / spread)
-        return {"gap": women - men, "female_share": (women + men) / 2, "expected_rate": float(np.mean(rates))}
+        sides = len(self.women), len(self.men)  # each stereotype has the same weight
+        share, rate = (float(np.average(of_sides, weights=sides)) for of_sides in ((women, men), rates))
+        return {"gap": women - men, "female_share": share, "expected_rate": rate}
 
     def sample(self, rng: np.random.Generator) -> tuple[list[SentencePair], np.ndarray, np.ndarray]:
         """The pairs, their log-ratios, and the mean share of each stereotype."""
-        s, i, k = self.n_stereotypes, self.n_items, self.n_languages
-        side = np.where(np.arange(s) < s // 2, 1, -1)
+        sizes = (*self.women, *self.men)
+        s, i, k = len(sizes), max(sizes), self.n_languages
+        side = np.where(np.arange(s) < len(self.women), 1, -1)
         of_stereotype = LEAN + side * self.effect / 2 + self.stereotype * rng.standard_normal(s)
         languages = self.language * rng.standard_normal(k)
         within = self.within * rng.standard_normal((s, 1, k))
@@ -81,27 +84,28 @@ class World:
                 language=f"l{c}",
             )
             for a in range(s)
-            for b in range(i)
+            for b in range(sizes[a])
             for c in range(k)
         ]
+        ratios = ratios[np.arange(i) < np.array(sizes)[:, None]]
         return pairs, ratios.ravel(), np.array([self.mean(centre, *parts) for centre in of_stereotype])
 
 
+EVEN = [  # stereotypes, items of each, languages, effect
+    *((12, 3, 1, 1.0), (12, 10, 1, 1.0), (16, 30, 1, 1.0), (12, 3, 4, 1.0), (12, 3, 4, 0.0)),
+    *((12, 10, 4, 1.0), (16, 10, 8, 1.0), (6, 30, 1, 1.0), (6, 10, 1, 1.0), (12, 10, 2, 1.0)),
+    *((12, 10, 2, 0.0), (6, 10, 1, 0.0), (12, 10, 1, 0.0), (16, 10, 8, 0.0)),
+]
+UNEVEN = [  # items of the stereotypes of women, and of men
+    ((200, 5, 5, 5, 5, 5), (200, 5, 5, 5, 5, 5)),
+    ((60, 30, 15, 8, 4, 2), (60, 30, 15, 8, 4, 2)),
+    ((10, 10, 10), (10,) * 10),
+    ((10, 10), (10,) * 10),
+    ((10, 10), (10, 10)),
+]
 WORLDS = [
-    World(12, 3, 1, 1.0),
-    World(12, 10, 1, 1.0),
-    World(16, 30, 1, 1.0),
-    World(12, 3, 4, 1.0),
-    World(12, 3, 4, 0.0),
-    World(12, 10, 4, 1.0),
-    World(16, 10, 8, 1.0),
-    World(6, 30, 1, 1.0),
-    World(4, 10, 1, 1.0),
-    World(12, 10, 2, 1.0),
-    World(12, 10, 2, 0.0),
-    World(6, 10, 1, 0.0),
-    World(12, 10, 1, 0.0),
-    World(16, 10, 8, 0.0),
+    *(World((n,) * (s // 2), (n,) * (s // 2), k, effect) for s, n, k, effect in EVEN),
+    *(World(*sizes, 1, effect) for sizes in UNEVEN for effect in (1.0, 0.0)),
 ]
 
 
@@ -118,8 +122,11 @@ def analysed(pairs: list[SentencePair], ratios: np.ndarray) -> dict[str, list[di
 
 def simulate(world: World, n_worlds: int) -> dict[str, float]:
     """The part of the worlds whose intervals contain the truth, and of pages that name a direction."""
-    truth, held, named = world.truth(), {}, 0
+    truth, named = world.truth(), 0
     ends = {"gap": "gap", "female_share": "ci", "expected_rate": "expected"}
+    if min(len(world.women), len(world.men)) < FEWEST_STEREOTYPES:
+        del ends["gap"]  # of these stereotypes alone, and says so
+    held: dict[str, list[bool]] = {}
     widths = []
     for seed in range(n_worlds):
         pairs, ratios, of_stereotypes = world.sample(np.random.default_rng(seed))
@@ -143,15 +150,16 @@ def main() -> None:
     """Print a line for each world."""
     n_worlds = int(sys.argv[1]) if len(sys.argv) > 1 else N_WORLDS
     print(
-        "stereotypes items languages effect: gap, mean, rate, a stereotype: coverage in %; width; pages in %"
+        "stereotypes items languages effect: gap (from 3 + 3 stereotypes), mean, rate, a stereotype: coverage"
+        " in %; width; pages in %"
     )
     for world in WORLDS:
         found = simulate(world, n_worlds)
         numbers = " ".join(f"{value:6.1f}" for value in found.values())
-        print(
-            f"{world.n_stereotypes:3} {world.n_items:3} {world.n_languages:3} {world.effect:4} {numbers}",
-            flush=True,
-        )
+        even = len({*world.women, *world.men}) == 1
+        items = str(world.women[0]) if even else "-".join(map(str, world.women))
+        stereotypes = f"{len(world.women)}+{len(world.men)}"
+        print(f"{stereotypes:5} {items:12} {world.n_languages:3} {world.effect:4} {numbers}", flush=True)
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ KINDS: Mapping[str, Kind] = {
     "exact 6+6 jobs, 3 templates": Kind(ProbeKind(jobs=6, templates=3)),
     "exact 6+6 jobs, 25 templates": Kind(ProbeKind(jobs=6, templates=25)),
     "exact 20+20 jobs, 3 templates": Kind(ProbeKind(jobs=20, templates=3)),
+    "exact 10+10 jobs, 2 templates": Kind(ProbeKind(templates=2), truths=("null", "power20")),
     "exact, explicit and implicit": Kind(ProbeKind(bias_types=("explicit", "implicit"))),
     "exact, three models": Kind(ProbeKind(models=3)),
     "exact, two models apart": _apart(),
@@ -151,6 +152,12 @@ KINDS: Mapping[str, Kind] = {
     "sampling, coverage 0.3 follows": _sampled(0.3, 1.0),
     "sampling, coverage 0.05": _sampled(0.05),
     "sampling, coverage 0.05 follows": _sampled(0.05, 1.0),
+    "sampling, 4+4 jobs, share 0.96": Kind(
+        ProbeKind(
+            4, 4, estimator="sampling", coverage=0.3, women=0.96, diverse=0.0, spread=Spread(0.1, 0.1, 0.1)
+        ),
+        truths=("null", "margin"),
+    ),
     "sampling, three models, follows": _sampled(0.3, 1.0, models=3),
     # The world of methods/estimators#sampling-estimator: true mean 0.500, 20 jobs, 25 templates.
     "sampling, true mean 0.500": Kind(

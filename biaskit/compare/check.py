@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
 from biaskit.runs.collection import Part
-from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrast import MOST_SPREAD, Contrast
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, grouped, in_main_context, undefined, where
+from biaskit.tables.query import Row, distinct, grouped, in_main_context, undefined, where
 
 Pair = tuple[str, str, str]
 """(measurement, later, earlier): two models to be compared."""
@@ -51,6 +51,7 @@ class Outcome:
     failing: tuple[Failing, ...] = ()
     not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
     weak: tuple[str, ...] = ()  # models whose rows are weak evidence (methods/probabilities#low-coverage)
+    margins: tuple[float, ...] = ()  # within which rows must lie, where the title does not say it
 
     @property
     def holds(self) -> bool:
@@ -66,7 +67,8 @@ class Outcome:
     def result(self) -> str:
         """How many rows pass or fail."""
         if self.holds:
-            return f"all {count(self.n_rows, 'row')}{self.on_weak_evidence}"
+            within = f" within ±{listed([*map('{:g}'.format, self.margins)])}" if self.margins else ""
+            return f"all {count(self.n_rows, 'row')}{within}{self.on_weak_evidence}"
         problems = []
         if self.failing:
             problems.append(f"{len(self.failing)} of {count(self.n_rows, 'row')}")
@@ -156,7 +158,11 @@ def judge_thresholds(
                 held.update(_held(row, coverage or {}))
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
         missing = _not_compared(require, selected, pairs)
-        outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
+        margins = [] if require.has_own_line else distinct(selected, "margin")
+        if require.name and require.margin is not None:  # else its title says it
+            margins = [require.margin]
+        beside = missing, weak, tuple(sorted(margins))
+        outcomes.append(Outcome(require, len(selected), tuple(failing), *beside))
     return CheckResult(tuple(outcomes))
 
 
@@ -217,6 +223,9 @@ def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
         holds = row.conclusion == "equivalent"
     else:
         holds = -margin <= row.ci90_low and row.ci90_high <= margin
+    spread = row.spread_of_true
+    if holds and spread is not None and spread > MOST_SPREAD * margin:
+        return f"{numbers(row, 90)}, but {row.unit}s differ from it: SD {spread:.3f}, over two margins"
     return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
 
 

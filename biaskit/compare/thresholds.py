@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 from biaskit.common.inputs import Inputs
 from biaskit.errors import UsageError, nearest
 from biaskit.measurement import specs
+from biaskit.study.keys import in_fractions
 from biaskit.tables.quantities import QUANTITIES
 
 _ROLES = [role for spec in specs().values() for role in spec.get("roles", ())]
@@ -64,6 +65,7 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
             raise ValueError("margin is stricter than limit: give one of them")
         if self.has_own_line and self.quantity is None:
             raise ValueError(f'name the quantity, such as quantity = "{next(iter(QUANTITIES))}"')
+        in_fractions({self.quantity or "": self.margin or self.limit or 0.0})
         if self.limit is not None and self.min_n is None:
             raise ValueError("small samples pass a limit easily, so it needs min_n")
         return self

@@ -13,6 +13,7 @@ import re
 import unicodedata
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Literal
 
@@ -34,6 +35,7 @@ _STEREOTYPES = (  # EuroGEST's labels of 1 to 16: seven of women, nine of men
 )
 _OF_WOMEN = 7
 _CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stands for a word
+_BRACKETS = re.compile(r"\[([^]]*)\]")
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
     "female": re.compile(
@@ -104,11 +106,15 @@ class _CrowsPair(PairRow):
 
 
 class _WinoBias(PairRow):
-    pro_stereotyped: _Bracketed
+    pro_stereotyped: _Published  # with its brackets
     anti_stereotyped: _Bracketed
 
     def as_pair(self) -> SentencePair | str:
-        return _expected_first(self.pro_stereotyped, self.anti_stereotyped)
+        made = _expected_first(_without_brackets(self.pro_stereotyped), self.anti_stereotyped)
+        for words in map(_words, _BRACKETS.findall(self.pro_stereotyped)):
+            if words and side_of(words) is None and not isinstance(made, str):  # no pronoun
+                return replace(made, stereotype=" ".join(words[words[0] in ("a", "an", "the") :]))
+        return made
 
 
 PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(

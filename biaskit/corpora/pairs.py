@@ -67,6 +67,7 @@ def load_pairs(
     pairs: list[SentencePair] = []
     places: dict[tuple[str, str], str] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
+    seen: set[SentencePair] = set()
     for number, (where, row) in enumerate(table.entries, start=1):
         found = row.as_pair()
         if isinstance(found, str):
@@ -80,6 +81,11 @@ def load_pairs(
                 f"{where}: item {shown(pair.item)} is listed twice{language} (first: {first})."
                 " Number its sentences, and name what they share under stereotype."
             )
+        # One pair however often it is listed: a copy is no evidence.
+        if (same := replace(pair, item="", diverse=None)) in seen:
+            left_out["with the sentences of another"].append(where)
+            continue
+        seen.add(same)
         pairs.append(pair)
     notes = [
         f"{count(len(rows), 'row')} {kind}, left out (first: {rows[0]})" for kind, rows in left_out.items()
@@ -117,11 +123,6 @@ def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
             if script != usual:
                 odd[pair] = f"{script.lower()}, not {usual.lower()}"
         yield from _note(odd, "of", "of", f"language {shown(language)} in other letters", odd)
-    same: defaultdict[tuple[str, ...], list[SentencePair]] = defaultdict(list)
-    for pair in pairs:
-        same[pair.language, pair.stereotype, pair.prefix, pair.female, pair.male].append(pair)
-    copies = [pair for group in same.values() for pair in group[1:]]
-    yield from _note(copies, "repeats", "repeat", "the sentences of another, and count as often")
     begun = [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]
     never = "is then never the less probable one: end both in a full stop"
     yield from _note(begun, "has", "have", f"a sentence that begins the other, and {never}")

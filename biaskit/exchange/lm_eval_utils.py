@@ -30,7 +30,7 @@ def process_results(doc: dict[str, Any], results: list[tuple[float, bool]]) -> d
     logs = [log_prob for log_prob, _ in results]
     before = logs.pop(0) if doc["boundary"] else 0.0
     peak = max(logs)
-    # Relative to the largest, so that shares survive where the masses underflow.
+    # Relative to the largest, so that shares keep their digits where masses are near 1e-308.
     relative = [math.exp(log - peak) if log > -math.inf else 0.0 for log in logs]
     sums = dict.fromkeys(doc["group_of"], 0.0)
     for value, group, longer in zip(relative, doc["group_of"], doc["longer_of"], strict=True):
@@ -40,7 +40,7 @@ def process_results(doc: dict[str, Any], results: list[tuple[float, bool]]) -> d
     numbers = {"coverage": total * scale}
     for group, value in sums.items():
         numbers[f"{group}_mass"] = value * scale
-        numbers[f"{group}_share"] = value / total if total else math.nan
+        numbers[f"{group}_share"] = value / total if numbers["coverage"] else math.nan
     return numbers
 
 

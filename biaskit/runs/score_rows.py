@@ -12,6 +12,7 @@ from biaskit.common.provenance import SCORING_VERSION
 from biaskit.records import Estimator, EstimatorName, LogProb, Prompt, Scored, ScoreRequest, TargetWord
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest
+from biaskit.study.keys import notes_on_margins
 from biaskit.tables.sets import TableSet
 
 
@@ -161,6 +162,7 @@ def describe_analysis(
     if n_unused:
         made.notes.append(f"{n_unused} stored rows are not part of this study and were not used")
     choices = {name: value for name, value in study.model_dump().items() if name in keys}
+    made.notes += notes_on_margins(choices.get("margin", {}))
     made.analysis |= {"choices": {**choices, "contrast": list(design.contrast)}, "methods": methods}
     made.analysis |= {"scoring": SCORING_VERSION, "signature": design.sign(models)}
     made.analysis |= {"rows_digest": rows_digest, "n_prompts": n_prompts, "answered": answerers.record()}

@@ -28,8 +28,42 @@ class Arm(NamedTuple):
     prompt_format: str
 
 
+Z95 = 1.959963984540054
 BOUNDED = "top-k"
 """The estimator whose cells have ends that hold the exact share: only the ends are tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Shares that were counted `[..., I, J]`, and 1/K of each, K the samples behind it (NaN without any)."""
+
+    shares: FloatArray
+    inverse: FloatArray
+
+    def __getitem__(self, place: Any) -> Counted:
+        """Return the part of both at a place."""
+        return Counted(self.shares[place], self.inverse[place])
+
+    @property
+    def mean_and_n(self) -> tuple[FloatArray, FloatArray]:
+        """The mean of all cells `[...]`, and as of how many samples it is: (cells with samples)²/Σ 1/K."""
+        cells = (~np.isnan(self.inverse)).sum(axis=(-2, -1))
+        total = np.nansum(self.inverse, axis=(-2, -1))
+        return self.shares.mean(axis=(-2, -1)), np.square(cells) / np.where(cells, total, 1.0)
+
+    @property
+    def wilson(self) -> tuple[FloatArray, FloatArray]:
+        """Wilson's 95 % interval of the mean; without any sample from 0 to 1."""
+        m, n = self.mean_and_n
+        middle, reach = n * m + Z95**2 / 2, Z95 * np.sqrt(n * m * (1 - m) + Z95**2 / 4)
+        return (middle - reach) / (n + Z95**2), (middle + reach) / (n + Z95**2)
+
+    @property
+    def noise(self) -> FloatArray:
+        """The variance that counting alone gives the mean, above 0 where all agree (Agresti and Caffo)."""
+        m, n = self.mean_and_n
+        p = (n * m + 1) / (n + 2)
+        return p * (1 - p) / (n + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +78,27 @@ class CellValues:
     ends: tuple[FloatArray, FloatArray] | None = None  # low, high
     tested: Literal["point", "ends"] = "point"
     empty: BoolArray | None = None  # cells that hold a fitted point, in the shape of the points
+    counted: tuple[Counted, ...] = ()  # of each arm whose shares were counted
 
     def __getitem__(self, place: Any) -> CellValues:
         """Return the part of each array at a place."""
         ends = None if self.ends is None else (self.ends[0][place], self.ends[1][place])
         empty = None if self.empty is None else self.empty[place]
-        return CellValues(self.point[place], ends, self.tested, empty)
+        counted = tuple(arm[place] for arm in self.counted)
+        return CellValues(self.point[place], ends, self.tested, empty, counted)
 
     def __sub__(self, other: CellValues) -> CellValues:
         """Subtract other cells: the least difference is the low end minus the other's high end."""
-        point = self.point - other.point
+        point, counted = self.point - other.point, self.counted + other.counted
         if self.ends is None and other.ends is None:
-            return CellValues(point)
+            return CellValues(point, counted=counted)
         (low, high), (other_low, other_high) = self.low_and_high, other.low_and_high
-        return CellValues(point, (low - other_high, high - other_low), *_tested([self, other]))
+        return CellValues(point, (low - other_high, high - other_low), *_tested([self, other]), counted)
+
+    @property
+    def noise(self) -> float:
+        """The variance that counting alone gives the mean of all cells; 0 where nothing was counted."""
+        return float(sum(arm.noise for arm in self.counted))
 
     @property
     def low_and_high(self) -> tuple[FloatArray, FloatArray]:
@@ -70,10 +111,13 @@ def mean_of(blocks: Sequence[CrossedCells], templates: Sequence[int]) -> list[Ce
     means = []
     for arms in zip(*(block.numbers_at(templates) for block in blocks), strict=True):
         point, ends = np.mean([arm.point for arm in arms], axis=0), None
+        counted: tuple[Counted, ...] = ()
+        if all(arm.counted for arm in arms):
+            counted = (Counted(point, np.mean([arm.counted[0].inverse for arm in arms], axis=0) / len(arms)),)
         if any(arm.ends is not None for arm in arms):
             low, high = np.mean([arm.low_and_high for arm in arms], axis=0)
             ends = low, high
-        means.append(CellValues(point, ends, *_tested(arms)))
+        means.append(CellValues(point, ends, *_tested(arms), counted))
     return means
 
 
@@ -82,16 +126,21 @@ def part_of_two(first: CellValues, second: CellValues) -> CellValues:
 
     Reference: methods/representation#workforce-slope, #empty-cells.
     """
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         part = first.point / (first.point + second.point)
         nothing = np.isnan(part) & ~np.isnan(first.point)
         point = np.clip(additive_fit(part, nothing), 0.0, 1.0)
+        counted: tuple[Counted, ...] = ()
+        for a, b in zip(first.counted, second.counted, strict=True):
+            # K times both shares are the samples that say either group.
+            inverse = np.where(nothing, np.nan, a.inverse / (a.shares + b.shares))
+            counted += (Counted(point, inverse),)
         if first.ends is None and second.ends is None and not nothing.any():
-            return CellValues(point)
+            return CellValues(point, counted=counted)
         (low, high), (other_low, other_high) = first.low_and_high, second.low_and_high
         ends = np.nan_to_num(low / (low + other_high)), np.nan_to_num(high / (high + other_low), nan=1.0)
     tested, empty = _tested([first, second])
-    return CellValues(point, ends, tested, nothing if empty is None else nothing | empty)
+    return CellValues(point, ends, tested, nothing if empty is None else nothing | empty, counted)
 
 
 def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolArray | None]:
@@ -125,6 +174,7 @@ class CrossedCells:
     coverage: FloatArray  # [I, J]
     empty: BoolArray  # [I, J]: answered, but nothing was listed or no sample matched
     ends: tuple[FloatArray, FloatArray] | None = None  # low and high end of each share
+    inverse: FloatArray | None = None  # [I, J]: 1/K of shares that were counted, K the samples of each
     binary: tuple[int, int] | None = None  # places of the two groups that are held against each other
 
     def complete(self) -> BoolArray:
@@ -134,12 +184,15 @@ class CrossedCells:
 
     def shares_at(self, templates: Sequence[int]) -> CellValues:
         """Return the shares of the templates named: `[groups, I, len(templates)]`."""
-        point = self.at(self.shares, templates)
+        point, counted = self.at(self.shares, templates), tuple[Counted, ...]()
+        if self.inverse is not None:
+            counted = (Counted(point, np.broadcast_to(self.at(self.inverse, templates), point.shape)),)
         if self.ends is None:
-            return CellValues(point)
+            return CellValues(point, counted=counted)
         low, high = (self.at(end, templates) for end in self.ends)
         empty = np.broadcast_to(self.at(self.empty, templates), point.shape)
-        return CellValues(point, (low, high), "ends" if self.estimator == BOUNDED else "point", empty)
+        tested: Literal["point", "ends"] = "ends" if self.estimator == BOUNDED else "point"
+        return CellValues(point, (low, high), tested, empty, counted)
 
     def numbers_at(self, templates: Sequence[int]) -> list[CellValues]:
         """List each share `[I, len(templates)]` and, last, the first group's part of the two.
@@ -172,13 +225,19 @@ class CrossedCells:
 
         empty = np.stack([self.empty[:, places].any(axis=-1) for places in members.values()], axis=-1)
         averaged = self._with(means, templates=tuple(members))
-        return replace(averaged, empty=empty & ~np.isnan(averaged.coverage))
+        inverse = averaged.inverse
+        if inverse is not None:  # of a mean of m shares Σ 1/K / m²
+            inverse = inverse / list(map(len, members.values()))
+        return replace(averaged, empty=empty & ~np.isnan(averaged.coverage), inverse=inverse)
 
     def _with(self, change: Callable[[FloatArray], FloatArray], **places: Any) -> CrossedCells:
         """Copy the block with every array of numbers changed alike, and other jobs or templates."""
         ends = None if self.ends is None else (change(self.ends[0]), change(self.ends[1]))
         shares, masses, coverage = change(self.shares), change(self.masses), change(self.coverage)
-        return replace(self, **places, shares=shares, masses=masses, coverage=coverage, ends=ends)
+        inverse = None if self.inverse is None else change(self.inverse)
+        return replace(
+            self, **places, shares=shares, masses=masses, coverage=coverage, ends=ends, inverse=inverse
+        )
 
     def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
         """Return the block with only the jobs and templates named, in the order of names and ids."""
@@ -257,7 +316,11 @@ def _block(
     table = flat.reshape(-1, len(row), len(column))
     groups = len(table) // 4  # masses, shares, coverage, and two ends of each share
     masses, shares, coverage = table[:groups], table[groups : 2 * groups], table[2 * groups]
-    empty, ends = np.zeros(coverage.shape, dtype=np.bool_), None
+    empty, ends, inverse = np.zeros(coverage.shape, dtype=np.bool_), None, None
+    if gaps:  # answers by outcome: their number is in the place of coverage
+        inverse = 1.0 / coverage
+    elif estimator == "sampling":
+        inverse = inverse_of_wilson(shares, *np.split(table[2 * groups + 1 :], 2))
     if estimator in (BOUNDED, "sampling"):
         # Where coverage goes with the share, so does which cells are empty: leaving them out biases the mean.
         empty = np.isnan(shares[0]) & ~np.isnan(coverage)
@@ -266,7 +329,18 @@ def _block(
             low, high = np.split(table[2 * groups + 1 :], 2) if estimator == BOUNDED else (shares, shares)
             ends = (np.where(empty, 0.0, low), np.where(empty, 1.0, high))
     jobs_and_templates = tuple(job_names), tuple(template_ids)
-    return CrossedCells(arm, estimator, *jobs_and_templates, shares, masses, coverage, empty, ends)
+    return CrossedCells(arm, estimator, *jobs_and_templates, shares, masses, coverage, empty, ends, inverse)
+
+
+def inverse_of_wilson(shares: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Read from Wilson's 95 % intervals `[groups, I, J]` how many samples they are of: 1/K `[I, J]`.
+
+    Formula: low · high = p²/(1 + z²/K), of the group with the largest share p; NaN where a cell has no share.
+    """
+    largest = np.argmax(np.nan_to_num(shares), axis=0)[None]
+    p, low, high = (np.take_along_axis(x, largest, axis=0)[0] for x in (shares, low, high))
+    inverse: FloatArray = (p**2 / (low * high) - 1.0) / Z95**2
+    return inverse
 
 
 def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:

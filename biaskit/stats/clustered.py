@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.common.wording import joined
+from biaskit.common.wording import ROUNDING, joined
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import CONDITIONAL_ON_ONE_STEREOTYPE, MANY, Spread, Term, combined, crossed_test
+from biaskit.stats.crossed import MANY, Spread, Term, combined, crossed_test, with_tails
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import Statistic
 
@@ -39,7 +39,8 @@ def spread_of_clusters(
     Clusters a nest others (stereotypes), units repeat in those of b (languages); of sides there are as many
     whatever is drawn; weights are 1/n by default, and of a gap negative on one side. Where each cell has one
     unit, the result is that of `crossed.spread_of_mean` and `crossed.spread_of_difference`. A second kind
-    with one cluster is left out; None where the first has one.
+    with one cluster is left out; None where the first has one, and without variance unless all values are 0:
+    numbers that happen to be equal are no certainty, a model against itself is.
     Reference: methods/averages#clusters; crossed mean squares for unequal cells, checked against them and in
         simulation (`benchmarks/pair_worlds.py`).
     """
@@ -69,6 +70,8 @@ def spread_of_clusters(
                 of_cells = np.bincount(cells, w_here * left)
                 within.append((np.asarray(n_cells / free * np.square(of_cells).sum()), free))
     variance, dof = combined(of_first, _term(second, w, off) if n_second > 1 else None, within)
+    if variance <= ROUNDING**2 and values.any():
+        return Spread(None, None, "zero variance: no interval", tuple(sizes), n_second)
     return Spread(variance, dof, None, tuple(sizes), n_second)
 
 
@@ -103,21 +106,20 @@ def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
 
 
 def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, float] | None:
-    """Find Wilson's interval of a rate of n units that lie in clusters; None without a spread.
+    """Find Wilson's interval of a rate of n units that lie in clusters; None with one cluster.
 
     Formula: Wilson's interval of p in n' = (z/t)² p(1 − p)/v units, at most (z/t)² n, with v and the degrees
-        of freedom of t those of the clusters. v = 0: n' = (z/t)² G of G clusters, G − 1 for each side.
+        of freedom of t those of the clusters. No variance: n' = (z/t)² G of G clusters, G − 1 for each side.
     Reference: methods/averages#clusters; Korn and Graubard 1998, with Wilson's interval.
     """
     from scipy.special import ndtri, stdtrit
 
-    if spread.variance is None or spread.dof is None:
+    if not spread.n_jobs:
         return None
-    n_clusters, dof = float(sum(spread.n_jobs)), min(float(spread.dof), MANY)
-    if (variance := float(spread.variance)) > 0:
-        units = min(rate * (1 - rate) / variance, n)
-    else:
-        units, dof = min(n_clusters, n), n_clusters - len(spread.n_jobs)
+    n_clusters = float(sum(spread.n_jobs))
+    units, dof = min(n_clusters, n), n_clusters - len(spread.n_jobs)
+    if spread.variance is not None and spread.dof is not None and spread.variance > 0:
+        units, dof = min(rate * (1 - rate) / float(spread.variance), n), min(float(spread.dof), MANY)
     units *= float(ndtri(0.975) / stdtrit(dof, 0.975)) ** 2
     return wilson(rate * units, units)
 
@@ -126,27 +128,48 @@ def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, floa
 
 FEWEST_LANGUAGES = 4
 """Fewer languages are no sample of languages: the numbers are of these."""
+FEWEST_STEREOTYPES = 3
+"""Of each direction: fewer are no sample of stereotypes (`benchmarks/pair_worlds.py`)."""
+FEW_STEREOTYPES = f"conditional on these stereotypes: fewer than {FEWEST_STEREOTYPES} of a direction"
+INDEPENDENT = "pairs taken as independent"
 
 
 def _clusters(rows: Sequence[Row]) -> tuple[str, list[Hashable] | None, str | None]:
     """Choose clusters: stereotypes, if there are several, else items; languages; what is conditional."""
-    name = "stereotype" if len({row["stereotype"] for row in rows}) > 1 else "item"
+    stereotypes = {row["stereotype"] for row in rows}
+    name = "stereotype" if len(stereotypes) > 1 else "item"
+    note = INDEPENDENT if stereotypes == {""} else None
     languages = [row["language"] for row in rows]
     n = len({*languages})
     if n >= FEWEST_LANGUAGES:
-        return name, languages, None
-    return name, None, f"conditional on these {n} languages" if n > 1 else None
+        return name, languages, note
+    return name, None, joined([note, f"conditional on these {n} languages" if n > 1 else None])
 
 
-def spread_of_pairs(values: FloatArray, rows: Sequence[Row]) -> Spread:
-    """Estimate the spread of the mean of values over rows of pair_scores.csv."""
+def even_weights(parts: Sequence[Hashable], clusters: Sequence[Hashable]) -> FloatArray:
+    """Give units `[n]` weights of sum 1: each part the same, in it each cluster, in that each unit."""
+    n_units = Counter(zip(parts, clusters, strict=True))
+    n_clusters = Counter(part for part, _ in n_units)
+    of_unit = {}
+    for (part, cluster), n in n_units.items():
+        of_unit[part, cluster] = 1 / len(n_clusters) / n_clusters[part] / n
+    return np.array([of_unit[place] for place in zip(parts, clusters, strict=True)])
+
+
+def mean_of_pairs(values: FloatArray, rows: Sequence[Row]) -> tuple[float, Spread]:
+    """Average values over rows of pair_scores.csv, with the spread of the mean.
+
+    Each language has the same weight, in it each stereotype, in that each pair.
+    """
     name, languages, note = _clusters(rows)
     sides: list[Hashable] = [row["direction"] for row in rows]
     clusters: list[Hashable] = [(row["stereotype"], row[name]) for row in rows]
     # The directions are sides where each has two clusters.
     alone = Counter(one for one, _ in {*zip(sides, clusters, strict=True)}).values()
-    spread = spread_of_clusters(values, clusters, languages, sides if min(alone, default=0) > 1 else None)
-    return replace(spread, reason=joined([note, spread.reason]))
+    weights = even_weights([row["language"] for row in rows], clusters)
+    fixed = sides if min(alone, default=0) > 1 else None
+    spread = spread_of_clusters(values, clusters, languages, fixed, weights)
+    return float(np.average(values, weights=weights)), replace(spread, reason=joined([note, spread.reason]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,36 +186,38 @@ def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0)
     """Test the mean of values where a stereotype expects women less that where it expects men.
 
     Both means are over the languages that have pairs of both directions, each language with the same weight
-    in both: else languages would differ where stereotypes do not. None where no language has both. With one
-    stereotype on a side the interval is over items, and there is no p-value. `limit`: the largest that the
-    gap can be.
+    in both: else languages would differ where stereotypes do not. In a language each stereotype of a
+    direction has the same weight, and in that each pair. None where no language has both. With fewer than
+    `FEWEST_STEREOTYPES` on a side the interval is over items, and there is no p-value. `limit`: the largest
+    that the gap can be.
     """
     of_women, of_men = WOMEN_AND_MEN
     n_of = Counter((row["language"], row["direction"]) for row in rows if row["direction"])
     languages = {language for language, _ in n_of if n_of[language, of_women] and n_of[language, of_men]}
     chosen: list[Row] = []
     places = []
-    stereotypes: defaultdict[str, set[str]] = defaultdict(set)  # of each direction
     for place, row in enumerate(rows):
         if row["direction"] and row["language"] in languages:
             chosen.append(row)
             places.append(place)
-            stereotypes[row["direction"]].add(row["stereotype"])
     if not chosen:
         return None
-    x, n, n_in = values[places], len(chosen), Counter(row["language"] for row in chosen)
-    weights = np.array(
-        [n_in[row["language"]] / n / n_of[row["language"], row["direction"]] for row in chosen]
-    )
+    x = values[places]
+    name, of_languages, note = _clusters(chosen)
+    sides = [(row["language"], row["direction"]) for row in chosen]
+    weights = 2 * even_weights(sides, [(row["stereotype"], row[name]) for row in chosen])
     women = np.array([row["direction"] == of_women for row in chosen])
     means = float((weights * x)[women].sum()), float((weights * x)[~women].sum())
-    name, of_languages, note = _clusters(chosen)
-    alone = name == "stereotype" and min(map(len, stereotypes.values())) == 1
-    clusters = [(row["stereotype"], row["item" if alone else name]) for row in chosen]
+    n_stereotypes = Counter(side for side, _ in {(row["direction"], row["stereotype"]) for row in chosen})
+    few = name == "stereotype" and min(n_stereotypes.values()) < FEWEST_STEREOTYPES
+    clusters = [(row["stereotype"], row["item" if few else name]) for row in chosen]
     spread = spread_of_clusters(x, clusters, of_languages, women.tolist(), np.where(women, weights, -weights))
-    if alone:
-        spread = replace(spread, reason=CONDITIONAL_ON_ONE_STEREOTYPE)
+    if spread.variance is not None and spread.dof is not None:
+        # Of 3 against 10 stereotypes dof as estimated makes 7 to 11 % false, no more than Welch's 2 to 6.
+        spread = replace(spread, dof=with_tails(spread.variance, spread.dof, spread.n_jobs, 1)[1])
     test = crossed_test(means[0] - means[1], spread, limit=limit)
-    n_lacking = n_of.total() - n
+    if few:
+        test = replace(test, statistic=None, p_value=None, reason=joined([FEW_STEREOTYPES, test.reason]))
+    n_lacking = n_of.total() - len(chosen)
     lacking = f"{n_lacking} pairs left out: their language has one direction" if n_lacking else None
-    return Gap(*means, replace(test, reason=joined([lacking, note, test.reason])), n)
+    return Gap(*means, replace(test, reason=joined([lacking, note, test.reason])), len(chosen))

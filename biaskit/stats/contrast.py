@@ -19,6 +19,8 @@ Number = Any
 """None where it is undefined: who reads one has asked before."""
 
 LEVEL = 0.05
+MOST_SPREAD = 2.0
+"""Margins that the spread of true differences may have where their mean is called equivalent."""
 AREAS = ("auc_transfer", "auc_inferred", "auc_requested")
 """Areas under the curve less 0.5."""
 BINARY = "binary_"
@@ -99,6 +101,7 @@ class Contrast(Scope, Mapping[str, Any]):
     bound_low: Number = None
     bound_high: Number = None
     verdict: Verdict | Literal[""] = ""
+    spread_of_true: Number = None
     reason: str | None = None
     question: str | None = None
     lead: bool = False

@@ -7,12 +7,19 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from biaskit.common.wording import joined
+from biaskit.common.wording import ROUNDING, joined
 from biaskit.stats.arms import CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.contrast import IDENTITY, JUDGED, Contrast, Scope
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
-from biaskit.stats.crossed import Spread, crossed_test, spread_of_difference, spread_of_mean
+from biaskit.stats.crossed import (
+    CONDITIONAL_ON_TEMPLATES,
+    Spread,
+    crossed_test,
+    not_below,
+    spread_of_difference,
+    spread_of_mean,
+)
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
@@ -246,17 +253,29 @@ def within_units(
 def one_row(
     kind: str, result: Statistic, *, scope: Scope, n: int, margins: Mapping[str, float], note: str | None
 ) -> Contrast:
-    """Make the row of a test over `n` units that was computed elsewhere."""
-    return _Rows(scope, (n, None), margins, note).row(kind, result)
+    """Make the row of a test over `n` units that was computed elsewhere; without a p-value no verdict."""
+    return _Rows(scope, (n, None), margins, note).row(kind, result, speaks=result.p_value is not None)
 
 
 def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # noqa: B008
-    """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
-    adjusted = holm([row.family for row in rows], [row.p_value for row in rows])
+    """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page.
+
+    Of two groups' shares one is one minus the other: their rows are one test, and count once.
+    """
+    first: dict[tuple[object, ...], int] = {}  # a comparison without its gender → its first row
+    places: list[int] = []  # of the row whose p-value counts
+    counted: list[float | None] = []
+    for i, row in enumerate(rows):
+        place = first.setdefault(tuple(row[name] for name in IDENTITY if name != "gender"), i)
+        values = row.estimate, rows[place].estimate
+        mirrored = place != i and None not in values and abs(sum(values)) <= ROUNDING
+        places.append(place if mirrored else i)
+        counted.append(None if mirrored else row.p_value)
+    adjusted = holm([row.family for row in rows], counted)
     judged = with_verdicts(rows, rule=rule)[0]
     return [
-        replace(row, p_adjusted=p, verdict=own.verdict)
-        for row, own, p in zip(rows, judged, adjusted, strict=True)
+        replace(row, p_adjusted=adjusted[place], verdict=own.verdict)
+        for row, own, place in zip(rows, judged, places, strict=True)
     ]
 
 
@@ -309,7 +328,10 @@ class _Rows:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
         estimate = _mean(arms[0].point) - _mean(arms[1].point)
         ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
-        tests = [crossed_test(end, spread, limit=limit) for end, spread in zip(ends, spreads, strict=True)]
+        noise = sum(arm.noise for arm in arms)
+        tests = []
+        for end, spread in zip(ends, spreads, strict=True):
+            tests.append(crossed_test(end, not_below(spread, noise), limit=limit))
         crossed = tests[0] if len(tests) == 1 else _between(estimate, *tests)
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
@@ -322,7 +344,7 @@ class _Rows:
     def slope(self, x: FloatArray, y: CellValues) -> Contrast:
         """Make the row of the slope of jobs' means on x `[I]`; between bounds where the cells have ends."""
         adds = x >= x.mean()
-        speaks = not _too_few([y]) and y.point.shape[1] > 1
+        speaks = not _too_few([y]) and y.point.shape[1] not in CONDITIONAL_ON_TEMPLATES
         return self._of_line("slope", y, adds, lambda cells: slope_test(x, cells), speaks=speaks)
 
     def level(self, x: FloatArray, y: CellValues) -> Contrast:

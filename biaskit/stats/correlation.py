@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import CONDITIONAL_ON_ONE_TEMPLATE, Spread, combined, crossed_test
+from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES, Spread, combined, crossed_test
 from biaskit.stats.resampling import N_RESAMPLES
 from biaskit.stats.welch import NO_SPREAD, Statistic, varies
 
@@ -77,7 +77,8 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
     with np.errstate(divide="ignore", invalid="ignore"):  # a line through every point
         variance = line.get_robustcov_results("HC3").cov_params()[which, which]
     dof, n_templates = np.asarray(float(units)), y.shape[1] if y.ndim > 1 else 0
-    if n_templates > 1:
+    reason = CONDITIONAL_ON_TEMPLATES.get(n_templates)
+    if n_templates and reason is None:
         to_line = line.model.pinv_wexog  # from values to constant and slope, [2, n]
         lines = to_line @ y  # of each template, [2, J]
         left = y - means[:, None] - line.model.exog @ (lines - line.params[:, None])
@@ -86,7 +87,6 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
         of_templates = lines[which].var(ddof=1) / n_templates
         terms = [(variance, units)], (of_templates, n_templates - 1), [(of_cells, degrees)]
         variance, dof = combined(*terms)
-    reason = CONDITIONAL_ON_ONE_TEMPLATE if n_templates == 1 else None
     return crossed_test(estimate, Spread(variance, dof, reason, (units + 1,), n_templates), limit=np.inf)
 
 

@@ -20,10 +20,10 @@ MANY = 1e6
 FEW_TEMPLATES, LEAST_P = 5, 0.001
 """With fewer templates no p-value is smaller: so few do not show how rare a difference is."""
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
-CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"
-CONDITIONAL_ON_ONE_STEREOTYPE = "conditional on one stereotype"
-CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_TEMPLATE, CONDITIONAL_ON_ONE_STEREOTYPE)
-"""Reasons of an interval over one job, template or stereotype alone, which gives no verdict."""
+CONDITIONAL_ON_TEMPLATES = {1: "conditional on one template", 2: "conditional on two templates"}
+"""By their number: two are no sample of templates (intervals over them held 87 to 98 % in simulation)."""
+CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, *CONDITIONAL_ON_TEMPLATES.values())
+"""Reasons of an interval that holds for this job or these templates alone: no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Spread:
 
     @property
     def conditional(self) -> bool:
-        """Whether the spread is of one job or one template alone."""
+        """Whether the spread is of one job, or of one or two templates, alone."""
         return self.reason in CONDITIONAL
 
 
@@ -96,23 +96,24 @@ def spread_of_mean(values: FloatArray) -> Spread:
 
     Formula: v = max(A + B − E, A, B) / (I J);
         dof = (I J v)² / (A²/(I−1) + B²/(J−1) + E²/((I−1)(J−1))), at least 1.
-        One job: v = s²/J over its templates, dof = J−1. One template: v = s²/I over jobs, dof = I−1.
+        One job: v = s²/J over its templates, dof = J−1. One or two templates: v = A/(I J), dof = I−1.
     Values are differences of cells for a paired contrast. No cell, or one job with one template: None with
-    the reason; one job or one template alone: the reason says what it is conditional on.
+    the reason; one job, or one or two templates: the reason says what it is conditional on.
     Reference: methods/averages#crossed-intervals; checked against plain loops and in simulation
         (`benchmarks/interval_coverage.py`).
     """
     squares = mean_squares(values) if values.size else MeanSquares(None, None, None, *values.shape[-2:])
     a, b, e = squares.jobs, squares.templates, squares.residual
     cells = squares.n_jobs * squares.n_templates
+    if a is not None and squares.n_templates in CONDITIONAL_ON_TEMPLATES:
+        reason = CONDITIONAL_ON_TEMPLATES[squares.n_templates]
+        return Spread(a / cells, np.full_like(a, squares.n_jobs - 1), reason)
     if a is not None and b is not None and e is not None:
         i, j = squares.n_jobs - 1, squares.n_templates - 1
         total, dof = combined([(a, i)], (b, j), [(e, i * j)])
         return Spread(total / cells, dof, None, (squares.n_jobs,), squares.n_templates)
     if b is not None:
         return Spread(b / cells, np.full_like(b, squares.n_templates - 1), CONDITIONAL_ON_ONE_JOB)
-    if a is not None:
-        return Spread(a / cells, np.full_like(a, squares.n_jobs - 1), CONDITIONAL_ON_ONE_TEMPLATE)
     return Spread(None, None, "one job and one template: no interval" if cells else None)
 
 
@@ -122,9 +123,10 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
     Formula: D = sample variance over templates of (mean of a − mean of b), for each group i
         A_i, E_i its mean squares: V = Σ A_i/(I_i J), W = Σ E_i/(I_i J); v = max(V + D/J − W, V, D/J);
         dof = v² / (Σ (A_i/(I_i J))²/(I_i−1) + (D/J)²/(J−1) + Σ (E_i/(I_i J))²/((I_i−1)(J−1))), at least 1.
-        A group of one job drops its A and E. One template: v = V with the dof of the A terms.
+        A group of one job drops its A and E. One template, or two and no such group: v = V with the dof of
+        the A terms.
     a is `[..., I_a, J]`, b `[..., I_b, J]`. No cell, or one template where a group has one job: None with the
-    reason; one template or one job alone: the reason says what it is conditional on.
+    reason; one job, or one or two templates: the reason says what it is conditional on.
     Reference: methods/averages#group-difference-intervals; checked against a plain-loop re-implementation.
     """
     n_templates = a.shape[-1]
@@ -142,12 +144,25 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
             jobs.append((squares.jobs / cells, i))
         if squares.residual is not None:
             residual.append((squares.residual / cells, i * j))
-    if n_templates == 1:
-        return Spread(*combined(jobs, None, []), CONDITIONAL_ON_ONE_TEMPLATE)
+    if n_templates in CONDITIONAL_ON_TEMPLATES and not one_job:
+        return Spread(*combined(jobs, None, []), CONDITIONAL_ON_TEMPLATES[n_templates])
     of_templates = (a.mean(axis=-2) - b.mean(axis=-2)).var(axis=-1, ddof=1) / n_templates
     spread = combined(jobs, (of_templates, n_templates - 1), residual)
     n_jobs = a.shape[-2], b.shape[-2]
     return Spread(*spread, CONDITIONAL_ON_ONE_JOB if one_job else None, n_jobs, n_templates)
+
+
+def not_below(spread: Spread, noise: float) -> Spread:
+    """Widen a spread whose 95 % interval is narrower than that of counting alone, of variance `noise`.
+
+    Where all samples agree their spread is 0, and still others could come (methods/averages#counted).
+    """
+    if not noise or spread.variance is None or spread.dof is None:
+        return spread
+    many = np.full_like(spread.dof, MANY)
+    wider = _t(many, 0.95) ** 2 * noise > _t(spread.dof, 0.95) ** 2 * spread.variance
+    variance, dof = np.where(wider, noise, spread.variance), np.where(wider, many, spread.dof)
+    return replace(spread, variance=variance, dof=dof)
 
 
 def combined(
@@ -235,7 +250,7 @@ def crossed_test(estimate: float, spread: Spread, *, limit: float = 1.0) -> Stat
     """Test an estimate over crossed jobs and templates against 0, with intervals (methods/averages#tails).
 
     Below five templates p is at least 0.001. An undefined spread leaves only the estimate, with the reason;
-    one job or one template alone has no t and no p.
+    one that is conditional has no t and no p.
     """
     variance, dof = spread.variance, spread.dof
     if variance is None or dof is None:

@@ -14,6 +14,7 @@ from biaskit.stats.arrays import FloatArray
 
 FEWEST_MATCHED = 2
 """Samples that a cell's share needs for an estimate of its variance."""
+END = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,15 @@ def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float
     low, high = proportion_confint(count, n, 1.0 - level, method="wilson")
     # Rounding leaves some of these ends at 3e-17, and then a share of 0 has a lower end above it.
     return (0.0 if count == 0 else float(low)), (1.0 if count == n else float(high))
+
+
+def at_an_end(*sides: FloatArray | float) -> bool:
+    """Tell whether the mean shares of all sides are under 1 %, or all over 99 % (methods/tests#equivalence).
+
+    They then differ by less than a point whatever the model, and "about the same" would say nothing of it.
+    """
+    means = [float(np.mean(side)) for side in sides]
+    return max(means) < END or min(means) > 1 - END
 
 
 def proportion(count: int, n: int, independent: float | None = None) -> Proportion:

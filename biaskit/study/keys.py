@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from biaskit.common.wording import points
 from biaskit.records import TEMPLATE_DATE, THOUGHT_TOKENS
 
 MOST_SEED = 2**32 - 1  # the largest seed that every generator of random numbers takes
@@ -66,8 +67,33 @@ class ConclusionKeys(Keys):
 
 
 Reference = Literal["none", "parity", "workforce", "both"]
-Margin = Annotated[float, Field(ge=0, le=1e6)]
-MARGIN = "margin.QUANTITY: equivalence margin"
+MARGIN = "margin.QUANTITY: equivalence margin, a fraction: 0.05 is 5 points"
+WIDE_MARGIN = 0.2
+
+
+def is_fraction(quantity: str) -> bool:
+    """Tell a share, or a difference of shares, from a score, a slope or a correlation."""
+    return "~" not in quantity and not quantity.startswith(("srb", "log_ratio"))
+
+
+def in_fractions(margins: dict[str, float]) -> dict[str, float]:
+    """Return margins by quantity; ValueError for points of a share: a margin of 5 would pass anything."""
+    for quantity, margin in margins.items():
+        if is_fraction(quantity) and margin >= 1:
+            raise ValueError(f"margin.{quantity} is a fraction: 0.05 is 5 points")
+    return margins
+
+
+def notes_on_margins(margins: Mapping[str, float]) -> list[str]:
+    """Note each margin within which shares that differ a lot are equivalent."""
+    notes = []
+    for quantity, margin in margins.items():
+        if is_fraction(quantity) and margin > WIDE_MARGIN:
+            notes.append(f"margin.{quantity} is {margin:g}: up to {points(margin)} count as no difference")
+    return notes
+
+
+Margins = Annotated[dict[str, Annotated[float, Field(ge=0, le=1e6)]], AfterValidator(in_fractions)]
 _REFERENCE = "what the page compares shares with: parity, the workforce share (workforce), both or none"
 
 

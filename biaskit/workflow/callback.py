@@ -82,4 +82,8 @@ def shares_of(result: ProbeResult) -> dict[str, float]:
     for row in result.groups.query("debiasing_id == 0").to_dict("records"):
         name = f"{row['gender']}_share/{row['bias_type']}/{row['job_group']}"
         numbers |= {name: row["share"], f"{name}_low": row["ci_low"], f"{name}_high": row["ci_high"]}
+        if row["binary_share"] == row["binary_share"]:  # else NaN: the contrast's first group alone has it
+            name = f"binary_share/{row['bias_type']}/{row['job_group']}"
+            ends = {"": "binary_share", "_low": "binary_share_ci_low", "_high": "binary_share_ci_high"}
+            numbers |= {f"{name}{end}": row[column] for end, column in ends.items()}
     return {name: round(float(value), 4) for name, value in numbers.items() if value == value}

@@ -27,6 +27,7 @@ from biaskit.runs.collection import Collection
 from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, ComparisonManifest, read_manifest
 from biaskit.runs.start import command_line
+from biaskit.study.keys import in_fractions, notes_on_margins
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import gathered
@@ -184,7 +185,7 @@ def _labels(collection: Collection) -> list[str]:
 def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
     """Map quantity to margin: the runs' own, the smallest where they differ, then what this call sets.
 
-    Also returns a note for each quantity whose smallest margin was taken. Raises `StudyError`.
+    Also returns notes: margins of which the smallest was taken, and wide ones. Raises `StudyError`.
     """
     margins: dict[str, float] = {}
     apart: dict[str, None] = {}
@@ -202,12 +203,15 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
             raise StudyError(f"compare accepts only margins, not {key!r}.{nearest(key, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
+        try:
+            margins |= in_fractions({quantity: float(value)})
+        except ValueError as error:
+            raise StudyError(f"{error}.") from None
         apart.pop(quantity, None)
-        margins[quantity] = float(value)
     notes = [
         f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is used." for name in apart
     ]
-    return margins, notes
+    return margins, [*notes, *notes_on_margins(margins)]
 
 
 def _manifest(

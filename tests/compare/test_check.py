@@ -84,6 +84,19 @@ def test_a_row(changes: dict[str, Any], require: dict[str, Any], said: str) -> N
     assert said in " ".join(one.why for one in outcome.failing)
 
 
+@pytest.mark.parametrize(
+    ("require", "said"),
+    [
+        ({}, "Passed: equivalent (groups, share): all 2 rows within ±0.05 and 0.4."),
+        ({"margin": 0.3}, "Passed: equivalent within ±0.3 (groups, share): all 2 rows."),
+        ({"margin": 0.3, "name": "parity"}, "Passed: parity: all 2 rows within ±0.3."),
+    ],
+)
+def test_what_passed_says_within_which_margin(require: dict[str, Any], said: str) -> None:
+    wide = row(model_a="x", model_b="x", margin=0.4)
+    assert judged(row(), wide, **require).text == said
+
+
 def test_bounds_that_leave_it_open_do_not_pass() -> None:
     wide = row(ci_low=-0.2, ci_high=0.2, ci90_low=-0.19, ci90_high=0.19, bound_low=-0.17, bound_high=0.17)
     (outcome,) = judged(wide | {"equivalent": False}, margin=0.05).outcomes
@@ -151,6 +164,8 @@ def test_rows_of_another_kind_are_not_judged() -> None:
         ('[[require]]\nquantity = "share"\nmargin = "wide"\n', "margin"),
         ('[[require]]\nquantity = "share"\nmargin = nan\n', "margin"),
         ('[[require]]\nquantity = "share"\nmargin = -0.1\n', "margin = -0.1"),
+        ('[[require]]\nquantity = "share"\nmargin = 5\n', "margin.share is a fraction: 0.05 is 5 points"),
+        ('[[require]]\nquantity = "share"\nlimit = 30\nmin_n = 9\n', "share is a fraction"),
         ("[[require]]\nmin_n = 0\n", "min_n = 0"),
         ("[[require]]\nmin_n = true\n", "min_n = True"),
         ("[[require]]\nmin_coverage = 50\n", "min_coverage = 50"),

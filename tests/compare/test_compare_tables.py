@@ -14,10 +14,12 @@ from scipy import stats
 
 from biaskit.compare.comparison import merge_tests
 from biaskit.compare.same_prompts import PromptTexts
-from biaskit.errors import TableError
+from biaskit.errors import StudyError, TableError
 from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.compare_cells import answers_of
+from biaskit.runs.collection import Collection as RunCollection
 from biaskit.tables.io import columns, read_table_rows
+from biaskit.workflow.compare import margins_of
 
 GROUPS = ("male", "female", "diverse")
 CONTRAST = ("female", "male")
@@ -158,3 +160,14 @@ def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_p
     path.write_bytes(b"\n".join(path.read_bytes().split(b"\n")[:-2]) + b"\n")
     with pytest.raises(TableError, match="do not occur exactly once"):
         compared(tmp_path, "a", "b")
+
+
+def test_a_margin_in_points_is_refused_and_a_wide_one_noted() -> None:
+    nothing = RunCollection((), (), ())
+    for key in ("margin.share", "margin.group_gap"):
+        with pytest.raises(StudyError, match=f"^{key} is a fraction: 0.05 is 5 points.$"):
+            margins_of(nothing, {key: 5})
+    assert margins_of(nothing, {"margin.share": 0.2, "margin.srb": 5}) == ({"share": 0.2, "srb": 5}, [])
+    assert margins_of(nothing, {"margin.share": 0.4})[1] == [
+        "margin.share is 0.4: up to 40 points count as no difference"
+    ]

@@ -163,7 +163,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
-@given(rows=st.lists(ROWS, min_size=1, max_size=4))
+@given(rows=st.lists(ROWS, min_size=1, max_size=4, unique_by=lambda row: row["female"]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 def test_rows_are_the_same_pairs_in_every_format(tmp_path: Path, rows: list[Row]) -> None:
     contents = {
@@ -269,12 +269,24 @@ def pair(female: str, male: str, **more: str) -> Row:
 
 
 def test_pairs_without_direction_are_noted_where_others_have_one() -> None:
-    rows = [FULL, {**SHE_HE, "language": "en", "item": "b"}, {**SHE_HE, "language": "en"}]
+    rows = [
+        FULL,
+        {**SHE_HE, "language": "en", "item": "b"},
+        {**SHE_HE, "male": "He was here.", "language": "en"},
+    ]
     expected = ["2 pairs have no direction: no stereotype rate over them (first: b (en))"]
-    copies = "1 pair repeats the sentences of another, and count as often (first: 3 (en))"
-    assert [*expected, copies] == notes_of(*rows)
-    assert [copies.replace("3", "2")] == notes_of(*rows[1:])
+    assert expected == notes_of(*rows)
+    assert [] == notes_of(*rows[1:])
     assert [] == notes_of(FULL)
+
+
+def test_five_copies_of_a_pair_are_one() -> None:
+    rows = [{**SHE_HE, "language": "en"}] * 5
+    pairs, notes = load_pairs([*rows, {**SHE_HE, "language": "x"}, {**SHE_HE, "stereotype": "rest"}])
+    assert ["1", "6", "7"] == [pair.item for pair in pairs]
+    assert "4 rows with the sentences of another, left out (first: pairs, row 2)" in notes
+    # What it is about may differ.
+    assert 2 == len(load_pairs([{**SHE_HE, "direction": side} for side in ("female", "male")])[0])
 
 
 def test_a_sentence_that_begins_the_other_is_noted() -> None:
@@ -413,11 +425,32 @@ def test_winobias_loses_its_brackets_and_numbers(write: Write) -> None:
     female, male = (f"The cook thanked the pilot because {word} was hungry." for word in ("she", "he"))
     her, him = (f"The cook called the pilot and asked {w} trip." for w in ("her about her", "him about his"))
     expected = (
-        SentencePair("1", female, male, direction="female"),
-        SentencePair("2", her, him, direction="male"),
+        SentencePair("1", female, male, stereotype="cook", direction="female"),
+        SentencePair("2", her, him, stereotype="pilot", direction="male"),
     )
     assert (expected, ()) == load_pairs(write("w.jsonl", as_jsonl(rows)))
     assert (expected, ()) == load_pairs(write("w.csv", as_csv(rows, columns=tuple(rows[0]))))
+
+
+@pytest.mark.parametrize(
+    ("bracketed", "stereotype"),
+    [
+        ("[The CEO] said that [he] left.", "ceo"),
+        ("When [he] left, [a construction worker] sang.", "construction worker"),
+        ("[He] sang.", ""),
+        ("He sang.", ""),
+    ],
+)
+def test_the_occupation_in_winobias_brackets_is_the_stereotype(bracketed: str, stereotype: str) -> None:
+    [pair], _ = load_pairs(
+        [
+            {
+                "pro_stereotyped": bracketed,
+                "anti_stereotyped": bracketed.replace("[he]", "[she]").replace("He", "She"),
+            }
+        ]
+    )
+    assert (pair.stereotype, pair.direction) == (stereotype, "male")
 
 
 @pytest.mark.parametrize(

@@ -223,15 +223,16 @@ def test_a_folder_names_no_path_and_needs_nothing_of_ours(scripted: str, tmp_pat
     assert {"json", "math", "pathlib", "typing", "datasets"} == imported
 
 
-def test_shares_survive_where_masses_underflow_and_nothing_is_nan() -> None:
+def test_shares_have_their_digits_at_the_least_masses_and_nothing_is_nan() -> None:
     utils = module_of(UTILS)
     doc = {"boundary": False, "group_of": ["f", "m", "f"], "longer_of": [[2], [], []]}
-    found = utils.process_results(doc, [(-1000.0, False), (-1000.0, False), (-1001.0, False)])
+    found = utils.process_results(doc, [(-740.0, False), (-740.0, False), (-741.0, False)])
     assert pytest.approx(0.5) == found["f_share"]
-    assert 0.0 == found["f_mass"]
-    none = utils.process_results(doc, [(-math.inf, False)] * 3)
-    assert 0.0 == none["coverage"]
-    assert math.isnan(none["f_share"])
+    assert 0.0 < found["f_mass"] < 1e-320
+    for nothing in (-1000.0, -math.inf):
+        none = utils.process_results(doc, [(nothing, False)] * 3)
+        assert 0.0 == none["coverage"]
+        assert math.isnan(none["f_share"])
     assert 0.25 == utils.crossed_mean([0.25, math.nan, 0.25])
     assert math.isnan(utils.crossed_mean([math.nan]))
 

@@ -181,6 +181,47 @@ def test_a_third_sentence_has_a_share_of_the_three(tmp_path: Path) -> None:
     assert group(found)["diverse_share"] == pytest.approx(first.diverse_share)
 
 
+# --- almost 0 -------------------------------------------------------------------------------------------
+
+
+def almost_never(row: Row, step: int) -> float:
+    """Log-ratios of −21 to −24 nats: shares of some 1e-10 in both groups."""
+    return (-21.3 if row["direction"] == "female" else -23.3) + 0.3 * math.sin(step)
+
+
+def test_shares_of_almost_0_are_not_about_the_same_but_compared_in_nats(tmp_path: Path) -> None:
+    pairs = rows()
+    found = bk.pairs(script(tmp_path, pairs, odds=almost_never), pairs=pairs, out=tmp_path / "run", **QUIET)
+    assert group(found)["share_where_female"] < 1e-8
+    assert found.tests.quantity.tolist() == ["log_ratio"] * 3
+    scores = found.pair_scores
+    women, men = (scores[scores.direction == side].log_ratio.mean() for side in ("female", "male"))
+    assert found.tests.estimate[0] == pytest.approx(women - men)
+    assert found.tests.verdict.tolist() == ["higher"] * 3
+    assert not found.tests.equivalent.any()
+    first = bk.report(found, **QUIET).findings[0]
+    assert "under 1 %; its log-ratio is " in first.text
+    assert " nats more [" in first.text
+
+
+def test_models_whose_shares_are_almost_1_are_compared_in_nats(tmp_path: Path) -> None:
+    pairs = rows()
+    odds = {"a": lambda row, step: -almost_never(row, step), "b": lambda row, step: 30.0 + math.sin(step)}
+    odds["c"] = odds["a"]
+    models = [script(tmp_path, pairs, name, odds=own) for name, own in odds.items()]
+    found = bk.pairs(*models, pairs=pairs, out=tmp_path / "run", **QUIET)
+    between = found.tests[found.tests.model_a != found.tests.model_b].set_index(["model_a", "model_b"])
+    assert between.quantity["b", "a"].tolist() == ["log_ratio", "log_ratio_gap"]
+    means = found.pair_scores.groupby("model").log_ratio.mean()
+    assert between.estimate["b", "a"].tolist()[0] == pytest.approx(means["b"] - means["a"])
+    assert between.verdict["b", "a"].tolist()[0] == "higher"
+    # The same model under another name is the same.
+    assert between.quantity["c", "a"].tolist() == ["share", "group_gap"]
+    assert between.equivalent["c", "a"].tolist()[0]
+    texts = [finding.text for finding in bk.report(found, **QUIET).findings]
+    assert any("log-ratio" in text and "nats more for b than" in text for text in texts)
+
+
 # --- what is odd -------------------------------------------------------------------------------------------
 
 

@@ -231,7 +231,8 @@ def test_only_templates_complete_for_all_jobs_enter_and_the_rest_is_named() -> N
         assert share(kept, GROUPS.index(row["gender"]), job_group=row["job_group"]) == pytest.approx(
             row["share"]
         )
-        assert (2, "template 2 of 3 left out: 1 prompt failed") == (row["n_templates"], row["reason"])
+        left_out = "template 2 of 3 left out: 1 prompt failed; conditional on two templates"
+        assert (2, left_out) == (row["n_templates"], row["reason"])
     nurse = find(made["probe_jobs"], job="nurse")
     assert share(kept, 1, job="nurse") == pytest.approx(nurse["female_share"])
     for job_group, answered_jobs in (("male-dominated", 1), ("female-dominated", 3)):
@@ -458,7 +459,7 @@ FULL = study(
     bias_types=("explicit", "implicit"),
     debiasing_prompts=(0, 1, 2, 5),
     run_in=("plain", "dialogue"),
-    templates=(1, 2),
+    templates=(1, 2, 3),
 )
 MADE = run(FULL, levels=LEVELS)
 

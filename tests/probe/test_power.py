@@ -80,6 +80,7 @@ def test_more_samples_bring_less_noise_and_few_that_match_no_verdict() -> None:
             "exact",
             "only one template or scenario.",
         ),
+        ("occugender", {"templates.select": "1-2"}, "exact", "only two templates or scenarios."),
         ("wording", {"templates.select": "1-10"}, "exact", "only one template or scenario"),  # of one frame
         ("occugender", {}, "sampling", "and a target word in every sample"),
         ("occugender", {}, "top-k", "plus the width of the top-k bounds"),

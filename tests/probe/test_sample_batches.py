@@ -21,7 +21,7 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
 from biaskit import records
-from biaskit.measures.probe.sample_batches import ENOUGH, OpenCells, SampleBatches, add_up
+from biaskit.measures.probe.sample_batches import ENOUGH, OpenCells, SampleBatches, add_up, coverage_of
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Prompt, Sample, SampleRequest, Scored, ScoreRequest, TargetWord
 from biaskit.runs.store import read_rows
@@ -76,11 +76,28 @@ def test_ends_are_the_probabilities_of_all_courses() -> None:
     assert {end: float(p) for end, p in found.items()} == pytest.approx(dict(ends), abs=1e-15)
 
 
-@pytest.mark.parametrize(("p", "mean", "held"), [(0.3, 0.331, 0.94), (0.1, 0.126, 0.90), (0.05, 0.066, 0.89)])
-def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: float, held: float) -> None:
+def test_coverage_and_masses_are_unbiased_though_a_cell_stops_when_it_was_lucky() -> None:
+    """Exactly, over all 6,561 courses."""
+    coverage = women = 0.0
+    for p, row in courses(TINY):
+        coverage += float(p) * row["coverage"]
+        if said := sum(row["counts"].values()):
+            women += float(p) * row["coverage"] * row["counts"]["She"] / said
+    assert (coverage, women) == pytest.approx((float(WOMEN + MEN), float(WOMEN)), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p", "all_samples", "held"),
+    [(0.3, 0.331, 0.92), (0.1, 0.126, 0.91), (0.08, 0.103, 0.93), (0.05, 0.066, 0.97)],
+)
+def test_a_coverages_mean_and_interval_are_what_the_methods_say(
+    p: float, all_samples: float, held: float
+) -> None:
     ends = SampleBatches(10, 10).ends(p)  # methods/estimators#batches
-    intervals = {(n, k): wilson(k, n) for n, k in ends}
-    assert mean == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
+    found = {(n, k): coverage_of(k, n // 10, 10) for n, k in ends}
+    intervals = {(n, k): wilson(coverage * n, n) for (n, k), coverage in found.items()}
+    assert all_samples == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
+    assert p == pytest.approx(sum(found[end] * chance for end, chance in ends.items()))
     holds = {key for key, interval in intervals.items() if interval and interval[0] <= p <= interval[1]}
     assert held == round(sum(chance for key, chance in ends.items() if key in holds), 2)
 
@@ -117,7 +134,8 @@ def test_a_cell_goes_on_until_three_samples_matched_or_its_cap() -> None:
 def test_rows_beyond_the_cap_or_after_a_hole_are_not_used() -> None:
     rows = {n: {"key": f"r{n}", "samples": 10, "counts": {"He": n, "She": 0}} for n in range(4)}
     whole, used, goes_on = add_up(rows, SampleBatches(10, 2))
-    assert ({"key": "r0", "samples": 20, "counts": {"He": 1, "She": 0}}, [0, 1], False) == (
+    counted = {"samples": 20, "counts": {"He": 1, "She": 0}, "coverage": 1 / 20}
+    assert ({"key": "r0", **counted}, [0, 1], False) == (
         whole,
         used,
         goes_on,
@@ -275,9 +293,9 @@ def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
     assert len({row["key"] for row in rows_of(path)}) == len(rows_of(path))
     for cell in bk.load(path).prompts.itertuples():
         rows = found[cell.template_id, cell.job]
-        n, k = sum(row["samples"] for row in rows), sum(map(matched, rows))
+        k = sum(map(matched, rows))
         women = sum(row["counts"]["She"] + row["counts"]["she"] for row in rows)
-        assert (k / n, women / k) == pytest.approx((cell.coverage, cell.female_share))
+        assert (coverage_of(k, len(rows), 10), women / k) == pytest.approx((cell.coverage, cell.female_share))
     assert "max_samples_per_prompt=100" in kept(path)["signature"]
     assert [18, 18] == [describe_run(path)[name] for name in ("rows", "planned")], "cells, not batches"
     steps = run.watcher.steps

@@ -51,7 +51,7 @@ def drawn(n: int, **counts: int) -> dict[str, Any]:
 def test_a_share_is_of_the_samples_that_matched_and_coverage_of_all() -> None:
     found = cell_shares(CELL, drawn(20, He=2, he=1, She=5), GROUPS)
     assert (3 / 8, 5 / 8, 0.0) == found.shares
-    assert (3 / 20, 5 / 20, 0.0) == found.masses
+    assert pytest.approx((3 / 20, 5 / 20, 0.0)) == found.masses
     assert (8 / 20, 8, None) == (found.coverage, found.matched, found.reason)
     assert found.difference_ends is None
 
@@ -201,3 +201,11 @@ def test_a_cell_of_samples_has_wilsons_ends_and_its_group_an_error(three: tuple[
             assert "no prompt with two matched samples: no se_sampling" in row["reason"]
     for row in rows_of(three[0], "probe_jobs", "drawing"):
         assert (None, None) == (row["difference_low"], row["difference_high"])
+
+
+def test_a_margin_that_much_passes_within_is_noted(three: tuple[Path, list[str]]) -> None:
+    noted = "margin.share is 0.4: up to 40 points count as no difference"
+    assert [noted in tables(three[0], {"margin.share": margin}).notes for margin in (0.2, 0.4)] == [
+        False,
+        True,
+    ]

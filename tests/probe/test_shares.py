@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from biaskit.errors import RunError
 from biaskit.measures.probe.shares.cells import cell_shares
-from biaskit.records import PromptCell
+from biaskit.records import CellShares, PromptCell
 from biaskit.runs.score_rows import as_json
 
 CELL = PromptCell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
@@ -71,13 +71,16 @@ def test_where_everything_is_impossible_there_is_no_share_but_a_reason() -> None
     assert found.reason
 
 
-def test_shares_survive_where_the_masses_underflow() -> None:
+def test_shares_have_all_digits_at_the_least_masses_and_none_are_made_of_nothing() -> None:
+    def at(log: float) -> CellShares:
+        words = ("male", " He", log, (1,)), ("female", " She", log + math.log(3), (2,))
+        return cell_shares(CELL, row(*words), GROUPS)
+
+    assert 0.0 < math.exp(-740) < 1e-320, "three digits"
+    assert pytest.approx((0.25, 0.75, 0.0), abs=CLOSE) == at(-740).shares
     assert 0.0 == math.exp(-2000)
-    found = cell_shares(
-        CELL, row(("male", " He", -2000.0, (1,)), ("female", " She", -2000.0 + math.log(3), (2,))), GROUPS
-    )
-    assert pytest.approx((0.25, 0.75, 0.0), abs=CLOSE) == found.shares
-    assert (0.0, (0.0, 0.0, 0.0)) == (found.coverage, found.masses)
+    assert (0.0, (0.0, 0.0, 0.0), None) == (at(-2000).coverage, at(-2000).masses, at(-2000).shares)
+    assert "no probability on any target word" == at(-2000).reason
 
 
 @pytest.mark.parametrize(("total", "allowed"), [(1 + 5e-7, True), (1 + 2e-6, False), (1.5, False)])
@@ -302,15 +305,17 @@ def test_the_order_of_the_target_words_in_a_row_is_irrelevant(world: Any, random
     assert pytest.approx(one.masses, abs=1e-15) == two.masses
 
 
-@given(st.floats(-3000, 0), st.floats(-3000, 0), st.floats(-3000, -1))
+@example(-600.0, -601.0, -140.0)
+@given(st.floats(-800, 0), st.floats(-3000, 0), st.floats(-800, -1))
 def test_a_common_factor_on_every_probability_leaves_the_shares(a: float, b: float, shift: float) -> None:
     assume(math.exp(a) + math.exp(b) <= 1)
     one = cell_shares(CELL, row(("male", " He", a, (1,)), ("female", " She", b, (2,))), GROUPS)
     two = cell_shares(
         CELL, row(("male", " He", a + shift, (1,)), ("female", " She", b + shift, (2,))), GROUPS
     )
-    assert one.shares is not None
-    assert pytest.approx(one.shares, abs=1e-9) == two.shares
+    assert (one.shares is None, two.shares is None) == (one.coverage == 0, two.coverage == 0)
+    if one.shares and two.shares:
+        assert pytest.approx(one.shares, abs=1e-9) == two.shares
 
 
 @pytest.mark.parametrize(("given_value", "expected"), [(-2000.5, -2000.5), (0.0, 0.0), (-math.inf, None)])

@@ -478,7 +478,11 @@ APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
 @pytest.mark.parametrize(
     ("probe", "texts", "words"),
     [
-        (EVEN, APART, "m looks balanced, but its texts describe women and men differently"),
+        (
+            *(EVEN, APART),
+            "m says she about equally for women’s and men’s jobs (within ±5 points), but its texts describe"
+            " women and men differently",
+        ),
         (
             of_groups(0.1, (-0.02, 0.22)),
             APART,
@@ -493,12 +497,14 @@ APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
 def test_every_meeting_of_the_measurements(probe: dict[str, Any], texts: dict[str, Any], words: str) -> None:
     made = both(probe, texts)
     found = said(made, "agree", words)
-    assert (findings(made)[0] == found) == ("looks balanced" in words)
+    assert (findings(made)[0] == found) == ("about equally" in words)
 
 
 def test_the_headline_may_rest_on_what_carries_over() -> None:
     unclear = srb_test(-0.1, (-0.4, 0.2))
-    assert said(both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "looks balanced")
+    assert said(
+        both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "says she about equally"
+    )
     assert said(both(EVEN, unclear, area_test("auc_transfer", 0.55, (0.45, 0.65))), "agree", "neither")
 
 
@@ -509,7 +515,7 @@ def test_weak_evidence_is_no_headline() -> None:
     made = replace(made, parts=(part, made.parts[1]))
     found = said(made, "agree")
     clause = "of she and he (0.1 % of its probability)"
-    assert found.text.startswith(f"Weak evidence: asked directly, {clause}, m looks balanced")
+    assert found.text.startswith(f"Weak evidence: asked directly, {clause}, m says she about equally")
     assert findings(made)[0] != found
 
 
@@ -546,8 +552,8 @@ def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
     rows[3] |= {"equivalent": True, "ci90_low": -0.01, "ci90_high": 0.01}
     found = said(compared(rows, *labels), "models", "of 6 comparisons")
     assert found.text == (
-        "Of she and he, of 6 comparisons between models, 3 differ clearly, 1 is about the same and 2 are "
-        "unclear."
+        "Of she and he, of 6 comparisons between models, 3 differ clearly, 1 is about the same "
+        "(within ±5 points) and 2 are unclear."
     )
     assert "4 models" in found.measured_with
     assert said(compared(rows, *labels), "models", "40 points less for C than for A")

@@ -21,6 +21,7 @@ from fakes.findings_rows import (
 from biaskit.common.wording import percent, plain_number, point_number, points, short
 from biaskit.report.content import Content
 from biaskit.report.findings import cannot_show
+from biaskit.report.findings.limits import explained
 
 # --- numbers as words --------------------------------------------------------------------------------
 
@@ -90,6 +91,7 @@ TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
         (many(2), "includes both “non-binary” and “gender unknown”"),
         (content(personas_part({"representation": REPRESENTED})), "Labour statistics are from the U.S."),
         (probed(n_templates=1), "conditional on one template"),
+        (probed(n_templates=2), "conditional on two templates"),
         (probed(n_jobs=1), "conditional on one job"),
         (probed(n_templates=4), "as few as 4 templates"),
         (probed(n_jobs=6), "as few as 6 jobs"),
@@ -114,6 +116,16 @@ TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
 )
 def test_limits_that_apply(made: Content, text: str) -> None:
     assert len(limit(made, text)) == 1
+
+
+@pytest.mark.parametrize("number", ["45 % [32–60]", "[−28 to 26 points]", "52 points [50 to 53]"])
+def test_the_explained_interval_promises_what_simulations_show(number: str) -> None:
+    said = explained(["", number, "1 % [0–2]"])
+    assert said.startswith(f"“{number}” means: ")
+    assert said.endswith(
+        "about 95 in 100 such intervals contain it, fewer of those picked because they exclude 0."
+    )
+    assert len(said.split()) <= 35
 
 
 def test_limits_that_do_not_apply_are_not_said() -> None:

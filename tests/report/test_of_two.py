@@ -403,7 +403,10 @@ def test_unclear_gaps_of_models_are_counted() -> None:
     shares = [row for label in "AB" for row in group_rows(SHARES, model=label)]
     part = probe_part({"probe_groups": shares, "tests": []}, "A", "B")
     for gap_row, counted in (
-        (unclear, "of 2 comparisons between B and A, 1 is about the same and 1 is unclear."),
+        (
+            unclear,
+            "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear.",
+        ),
         (same, "all 2 comparisons between B and A are about the same (within ±5 points)."),
     ):
         made = content(part, between={"tests": [equal, gap_row]})

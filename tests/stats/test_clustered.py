@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import stats
 
-from biaskit.stats.clustered import gap_of_pairs, spread_of_clusters, spread_of_pairs, wilson_of_clusters
+from biaskit.stats.clustered import (
+    even_weights,
+    gap_of_pairs,
+    mean_of_pairs,
+    spread_of_clusters,
+    wilson_of_clusters,
+)
 from biaskit.stats.crossed import spread_of_difference, spread_of_mean
 from biaskit.stats.proportions import wilson
 
@@ -24,7 +31,7 @@ def table(n_jobs: int, n_templates: int, seed: int) -> tuple[FloatArray, list[in
     return values, a, b
 
 
-@given(st.integers(2, 7), st.integers(1, 6), st.integers(0, 10_000))
+@given(st.integers(2, 7), st.sampled_from([1, 3, 4, 6]), st.integers(0, 10_000))
 def test_a_complete_table_has_the_spread_of_crossed_mean_squares(i: int, j: int, seed: int) -> None:
     values, a, b = table(i, j, seed)
     expected, found = spread_of_mean(values), spread_of_clusters(values.ravel(), a, b)
@@ -32,7 +39,7 @@ def test_a_complete_table_has_the_spread_of_crossed_mean_squares(i: int, j: int,
     assert found.dof == pytest.approx(expected.dof)
 
 
-@given(st.integers(2, 5), st.integers(2, 5), st.integers(2, 6), st.integers(0, 10_000))
+@given(st.integers(2, 5), st.integers(2, 5), st.integers(3, 6), st.integers(0, 10_000))
 def test_a_complete_gap_has_the_spread_of_a_crossed_difference(i: int, k: int, j: int, seed: int) -> None:
     values, a, b = table(i + k, j, seed)
     side = np.array(a) < i
@@ -139,10 +146,10 @@ def rows_of(n_stereotypes: int, n_items: int, n_languages: int) -> list[dict[str
 def test_pairs_lie_in_stereotypes_or_where_there_is_one_in_items() -> None:
     rows = rows_of(6, 4, 4)
     values = np.random.default_rng(1).random(len(rows))
-    found = spread_of_pairs(values, rows)
+    found = mean_of_pairs(values, rows)[1]
     assert (found.n_jobs, found.n_templates) == ((3, 3), 4)
     one = [row for row in rows if row["stereotype"] == "s1"]
-    found = spread_of_pairs(values[: len(one)], one)
+    found = mean_of_pairs(values[: len(one)], one)[1]
     assert (found.n_jobs, found.n_templates) == ((4,), 4)
 
 
@@ -150,13 +157,13 @@ def test_a_pair_without_a_direction_changes_no_cluster() -> None:
     rows = [row for row in rows_of(12, 3, 1) if row["direction"] == "female"]
     values = np.random.default_rng(3).random(len(rows) + 1)
     odd = {"item": "odd", "stereotype": "other", "language": "l0", "direction": None}
-    assert spread_of_pairs(values[:-1], rows).n_jobs == (6,)
-    assert spread_of_pairs(values, [*rows, odd]).n_jobs == (7,)
+    assert mean_of_pairs(values[:-1], rows)[1].n_jobs == (6,)
+    assert mean_of_pairs(values, [*rows, odd])[1].n_jobs == (7,)
 
 
 def test_few_languages_are_what_the_numbers_are_conditional_on() -> None:
     rows = rows_of(6, 4, 3)
-    found = spread_of_pairs(np.random.default_rng(1).random(len(rows)), rows)
+    found = mean_of_pairs(np.random.default_rng(1).random(len(rows)), rows)[1]
     assert (found.n_templates, found.reason) == (1, "conditional on these 3 languages")
 
 
@@ -198,9 +205,103 @@ def test_languages_that_differ_are_no_gap() -> None:
     assert again.test.estimate == pytest.approx(0.0)
 
 
-def test_one_stereotype_on_a_side_is_no_sample_of_stereotypes() -> None:
-    rows = [row for row in rows_of(7, 5, 1) if row["direction"] == "male" or row["stereotype"] == "s1"]
+def of_sizes(women: Sequence[int], men: Sequence[int]) -> list[dict[str, str | None]]:
+    """Pairs of as many stereotypes as there are sizes, in one language."""
+    rows: list[dict[str, str | None]] = []
+    for side, sizes in (("female", women), ("male", men)):
+        for s, n in enumerate(sizes):
+            own: dict[str, str | None] = {"stereotype": f"{side} {s}", "language": "", "direction": side}
+            rows += [{**own, "item": f"{side} {s} {i}"} for i in range(n)]
+    return rows
+
+
+@pytest.mark.parametrize("few", [1, 2])
+def test_fewer_than_three_stereotypes_on_a_side_are_no_sample_of_stereotypes(few: int) -> None:
+    rows = of_sizes([5] * few, [5] * 6)
     found = gap_of_pairs(np.random.default_rng(4).random(len(rows)), rows)
     assert found is not None
-    assert (found.test.p_value, found.test.reason) == (None, "conditional on one stereotype")
+    assert found.test.p_value is None
+    assert "fewer than 3 of a direction" in str(found.test.reason)
     assert found.test.ci95 is not None
+    # Over items: the degrees of freedom are theirs.
+    assert (found.test.dof or 0) > 2
+
+
+def test_a_long_stereotype_weighs_no_more_than_a_short_one() -> None:
+    """The gap is Welch's over the means of stereotypes (scipy), whatever their lengths."""
+    rows = of_sizes([200, 5, 5, 5, 5, 5], [60, 30, 15, 8, 4, 2])
+    values = np.random.default_rng(7).random(len(rows))
+    means = {}
+    for name in dict.fromkeys(row["stereotype"] for row in rows):
+        means[str(name)] = values[[row["stereotype"] == name for row in rows]].mean()
+    women = [mean for name, mean in means.items() if name.startswith("female")]
+    men = [mean for name, mean in means.items() if name.startswith("male")]
+    found, expected = gap_of_pairs(values, rows), stats.ttest_ind(women, men, equal_var=False)
+    assert found is not None
+    assert (found.women, found.men) == pytest.approx((np.mean(women), np.mean(men)))
+    assert found.test.p_value == pytest.approx(expected.pvalue)
+    assert found.test.ci95 == pytest.approx(tuple(expected.confidence_interval()))
+    mean, spread = mean_of_pairs(values, rows)
+    assert mean == pytest.approx(np.mean([*means.values()]))
+    # Each side's mean has part 1/2: a quarter of the variances of both.
+    assert spread.variance == pytest.approx((np.var(women, ddof=1) + np.var(men, ddof=1)) / 6 / 4)
+
+
+def test_the_rate_weighs_stereotypes_alike() -> None:
+    rows = of_sizes([90, 5, 5], [5, 5, 90])
+    values = np.array([1.0 if row["stereotype"] in ("female 0", "male 2") else 0.0 for row in rows])
+    rate, spread = mean_of_pairs(values, rows)
+    ends = wilson_of_clusters(rate, len(rows), spread)
+    assert rate == pytest.approx(2 / 6)  # of the pairs 180 in 200
+    assert ends is not None
+    assert ends[0] < 0.1
+    assert ends[1] > 0.7
+    assert mean_of_pairs(np.ones(len(rows)), rows)[0] == 1.0
+
+
+def test_languages_stereotypes_and_pairs_share_evenly() -> None:
+    found = even_weights(["x", "x", "x", "y"], ["a", "a", "b", "a"])
+    assert found.tolist() == [1 / 8, 1 / 8, 1 / 4, 1 / 2]
+
+
+def test_a_side_of_few_stereotypes_has_their_degrees_at_most() -> None:
+    rows = of_sizes([4] * 3, [4] * 10)
+    values = np.array([0.6 if row["direction"] == "female" else 0.3 for row in rows])
+    noise = np.random.default_rng(1).normal(0, 0.1, len(rows))
+    noise[:12] /= 100  # as estimated, all that varies is the larger side
+    found = gap_of_pairs(values + noise, rows)
+    assert found is not None
+    # (1/3 + 1/10)² / (1/(9 · 2) + 1/(100 · 9)), Welch's at equal variances; Satterthwaite's is 9.
+    assert found.test.dof == pytest.approx((1 / 3 + 1 / 10) ** 2 / (1 / 18 + 1 / 900))
+    half = (
+        stats.t.ppf(0.975, found.test.dof)
+        * (values + noise)[12:].reshape(10, 4).mean(1).std(ddof=1)
+        / 10**0.5
+    )
+    assert found.test.ci95 is not None
+    assert found.test.ci95[1] - (found.test.estimate or 0) == pytest.approx(half, rel=0.01)
+
+
+def test_numbers_that_happen_to_be_equal_are_no_certainty() -> None:
+    rows = of_sizes([3] * 3, [3] * 3)
+    values = np.array([0.7 if row["direction"] == "female" else 0.2 for row in rows])
+    found = gap_of_pairs(values, rows)
+    assert found is not None
+    assert (found.test.ci95, found.test.p_value) == (None, None)
+    assert found.test.reason == "zero variance: no interval"
+    assert mean_of_pairs(values, rows)[1].variance is None
+    # A model against itself differs nowhere, and that is no chance.
+    same = gap_of_pairs(np.zeros(len(rows)), rows, limit=2.0)
+    assert same is not None
+    assert (same.test.ci95, same.test.p_value) == ((0.0, 0.0), 1.0)
+
+
+def test_pairs_without_any_stereotype_are_said_to_be_taken_as_independent() -> None:
+    rows = [{**row, "stereotype": ""} for row in of_sizes([8], [8])]
+    values = np.random.default_rng(2).random(16)
+    found = gap_of_pairs(values, rows)
+    assert found is not None
+    assert found.test.reason == mean_of_pairs(values, rows)[1].reason == "pairs taken as independent"
+    assert found.test.p_value == pytest.approx(
+        stats.ttest_ind(values[:8], values[8:], equal_var=False).pvalue
+    )

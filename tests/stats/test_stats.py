@@ -26,10 +26,11 @@ from biaskit.stats.arms import (
     complete_in_all,
     cross,
 )
-from biaskit.stats.contrast import Scope
+from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, between_groups, within_jobs, within_units
 from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
+    crossed_test,
     mean_squares,
     share_interval,
     spread_of_difference,
@@ -139,7 +140,7 @@ def test_mean_squares_match_the_analysis_of_variance_of_statsmodels() -> None:
 # --- the variance of a mean and of a difference ----------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (3, 7), (20, 25)])
+@pytest.mark.parametrize("shape", [(2, 3), (5, 3), (3, 7), (20, 25)])
 def test_variance_and_dof_of_the_mean_match_plain_loops(shape: tuple[int, int]) -> None:
     x = table(*shape)
     spread = spread_of_mean(x)
@@ -159,6 +160,19 @@ def test_one_job_and_one_template_have_no_interval_and_a_reason() -> None:
     assert (None, None) == (of_mean.variance, of_difference.variance)
     assert of_mean.reason is not None
     assert of_difference.reason is not None
+
+
+def test_two_templates_are_no_sample_and_the_interval_is_over_jobs() -> None:
+    a, b = table(6, 2, seed=1), table(5, 2, seed=2)
+    means_a, means_b = a.mean(axis=1), b.mean(axis=1)
+    of_mean, of_difference = spread_of_mean(a), spread_of_difference(a, b)
+    assert means_a.var(ddof=1) / 6 == pytest.approx(of_mean.variance)
+    welch = stats.ttest_ind(means_a, means_b, equal_var=False)
+    variance = means_a.var(ddof=1) / 6 + means_b.var(ddof=1) / 5
+    assert (variance, welch.df) == pytest.approx((float(of_difference.variance), float(of_difference.dof)))
+    for spread in (of_mean, of_difference):
+        assert spread.reason == "conditional on two templates"
+        assert crossed_test(0.9, spread).p_value is None
 
 
 @given(arrays(np.float64, (3, 4), elements=st.floats(0, 1)))
@@ -325,6 +339,27 @@ def test_zero_variance_or_one_unit_gives_the_estimate_and_a_reason() -> None:
 
 
 # --- multiplicity ----------------------------------------------------------------------------------
+
+
+def test_a_share_and_one_minus_it_are_one_test_of_a_family() -> None:
+    rng, margins = np.random.default_rng(4), {"share": 0.05}
+    scope = Scope("probe", "groups", "m", "m", gender="female")
+
+    def pages(shares: FloatArray) -> list[Contrast]:
+        made: list[Contrast] = []
+        for gender, own in zip(("male", "female", "diverse"), shares, strict=False):
+            for bias_type, at in (("explicit", slice(5)), ("implicit", slice(5, 10))):
+                here = replace(scope, gender=gender, bias_type=bias_type)
+                made += within_jobs(CellValues(own[at]), CellValues(own[10:]), scope=here, margins=margins)
+        return adjust([row for row in made if row.kind == "crossed"])
+
+    women = rng.random((15, 6))
+    two = pages(np.stack([1 - women, women]))
+    expected = loop_holm([row.p_value for row in two if row.gender == "female"])
+    for gender in ("male", "female"):
+        assert expected == pytest.approx([row.p_adjusted for row in two if row.gender == gender])
+    three = pages(rng.dirichlet((1, 1, 1), (15, 6)).transpose(2, 0, 1))
+    assert loop_holm([row.p_value for row in three]) == pytest.approx([row.p_adjusted for row in three])
 
 
 def loop_holm(p_values: list[float]) -> list[float]:

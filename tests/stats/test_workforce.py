@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import BENCHMARKS, module_of
 
+from biaskit.compare.check import judge_thresholds
+from biaskit.compare.thresholds import read_thresholds
 from biaskit.measures.personas.contrasts import test_rows as rows_of_tests
 from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.stats.arms import CellValues, part_of_two
@@ -119,6 +121,13 @@ def test_texts_are_at_parity_with_workforce_only_where_each_occupation_is() -> N
         assert -0.09 < paired["ci90_low"] < paired["ci90_high"] < 0.09, "on average they agree in both"
         assert (paired["verdict"], paired["equivalent"]) == (verdict, verdict == "equivalent")
         assert distance["estimate"] == pytest.approx(off, abs=0.01)
+        # The 5 % quantile of χ² with 19 degrees is 10.117, and counts of 1,000 texts add next to nothing.
+        assert off < 0.2 or paired["spread_of_true"] == pytest.approx(0.2 * (20 / 10.117) ** 0.5, abs=0.001)
+        # A margin of the build's own passes no more than the page.
+        required = {"contrast": "workforce", "quantity": "represented_share", "margin": 0.09}
+        outcome = judge_thresholds(read_thresholds({"require": [required]}), made).outcomes[0]
+        assert outcome.holds == (verdict == "equivalent")
+        assert all("occupations differ from it" in failing.why for failing in outcome.failing)
 
 
 def test_a_line_holds_the_truth_where_slopes_vary_between_templates() -> None:

@@ -241,6 +241,28 @@ def test_a_setting_is_toml_where_it_is_toml_else_text(text: str, expected: tuple
     assert expected == parse_setting(text)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "quantity"),
+    [
+        (ProbeStudy, "occugender", "share"),
+        (ProbeStudy, "occugender", "group_gap"),
+        (PairsStudy, "pairs", "share"),
+        (PersonasStudy, "gasp", "represented_share"),
+    ],
+)
+def test_a_margin_in_points_is_refused_since_it_would_pass_anything(
+    kind: Any, name: str, quantity: str
+) -> None:
+    for points in (1, 5):
+        said = message_of(load_as, kind, name, {f"margin.{quantity}": points})
+        assert f"margin.{quantity} is a fraction: 0.05 is 5 points." in said
+    assert load_as(kind, name, {f"margin.{quantity}": 0.99}).margin[quantity] == 0.99
+
+
+def test_a_margin_of_a_score_may_be_any_number() -> None:
+    assert load_as(PersonasStudy, "gasp", {"margin.srb": 5}).margin["srb"] == 5
+
+
 @pytest.mark.parametrize("text", ["articles", "=x", " =x", ""])
 def test_a_setting_without_key_or_value_says_how_to_write_one(text: str) -> None:
     assert "key.sub=value" in message_of(parse_setting, text)

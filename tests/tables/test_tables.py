@@ -47,7 +47,7 @@ PROMISED = {
     "tests": "measurement, family, quantity, gender, model_a, model_b, bias_type, context, prompt_format, "
     "debiasing_a, debiasing_b, group_a, group_b, kind, unit, estimate, effect_size, statistic, dof, "
     "p_value, p_adjusted, ci_low, ci_high, n_a, n_b, ci90_low, ci90_high, margin, equivalent, "
-    "bound_low, bound_high, verdict, reason",
+    "bound_low, bound_high, verdict, spread_of_true, reason",
     "genders": "model, occupation, template_id, origin, requested_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
     "gender_validation": "model, requested_gender, n_texts, n_correct, n_incorrect, n_not_captured",

@@ -11,17 +11,21 @@ from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, MEASURED, measured_by, noted, outcome_of
+from biaskit.report.findings.groups import two_groups
 from biaskit.report.findings.models import coverage_behind
 from biaskit.report.findings.sentence import (
     DETAIL,
     HEADLINE,
     RESTATED,
     Foreign,
+    Piece,
     Sentence,
     filled,
     opening,
+    pronoun,
     sentence_of,
     why,
+    within,
 )
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast, Verdict
@@ -71,7 +75,7 @@ def texts_verdict(part: Part, model: str) -> Verdict:
 
 def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of_texts: Verdict) -> Sentence:
     apart = of_texts in DIRECTED
-    # "Balanced" needs equivalence to be shown: an interval too wide to tell is not enough.
+    # "Equally" needs equivalence to be shown: an interval too wide to tell is not enough.
     even = of_answers == "equivalent" and apart
     said = "neither"
     if even:
@@ -80,8 +84,12 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
         said = "both" if of_answers in DIRECTED else "texts"
     elif of_answers in DIRECTED:
         said = "answers"
-    asked = block.opening(model, of_two=True)
-    text = filled(_WORDS["headline"][said], opening=asked, model=Foreign(model))
+    pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=True), "model": Foreign(model)}
+    row = block.between_groups(model)
+    if even and row is not None:
+        pieces |= {"who": pronoun(row.gender or "female"), "within": within(row)}
+        pieces["groups"] = two_groups(block.part, row.group_a or "", row.group_b or "")
+    text = filled(_WORDS["headline"][said], **pieces)
     vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     using = measured_by(f"{block.prompt_format} prompts against texts", *vectors, short(model))
     weak = block.is_weak(model)
@@ -148,6 +156,6 @@ def _templates(y: str, x: str) -> Templates:
 
 def _measured(rows: Sequence[Contrast], notes: Sequence[str]) -> str:
     models = distinct(rows, "model_a")
-    who = short(*models) if len(models) == 1 else count(len(models), "model")
+    labels = short(*models) if len(models) == 1 else count(len(models), "model")
     formats = [f"{prompt_format} prompts" for prompt_format in named(rows, "prompt_format")]
-    return measured_by("Spearman, bootstrap over occupations", *formats, who, notes=[*notes, *noted(rows)])
+    return measured_by("Spearman, bootstrap over occupations", *formats, labels, notes=[*notes, *noted(rows)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,16 +28,17 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.score_rows import as_json, describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
+from biaskit.stats.clustered import Gap, gap_of_pairs, mean_of_pairs, wilson_of_clusters
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import share_interval
+from biaskit.stats.proportions import at_an_end
 from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row, column, defined, distinct, named, where
 from biaskit.tables.schema import SCHEMAS, Column
 from biaskit.tables.sets import TableSet
 
-METHODS_VERSION = {"pairs": 2}
+METHODS_VERSION = {"pairs": 3}
 """Raised when the same rows would give other tables."""
 CHOICES = ("margin", "conclusion", "skip_bad_lines")
 """Keys that analysis.json states, so that the same tables can be made again."""
@@ -145,10 +147,15 @@ def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[lis
             scope = {"model": model, "estimator": rows[0]["estimator"]}
             scope |= {"language": language, "stereotype": stereotype}
             groups.append(_averages(known, shares, gap, len(rows)) | scope)
-            if gap is not None and stereotype == ALL:
-                contrast = OF_ALL if language == ALL else OF_LANGUAGES
-                sides = {"group_a": language, "group_b": language}
-                own = Scope("pairs", contrast, model, model, gender="female", unit="pair", **sides)
+            if gap is None or stereotype != ALL:
+                continue
+            own = Scope("pairs", OF_ALL if language == ALL else OF_LANGUAGES, model, model, unit="pair")
+            own = replace(own, gender="female", group_a=language, group_b=language)
+            if at_an_end(gap.women, gap.men):
+                known = defined(known, "log_ratio")
+                gap = gap_of_pairs(np.array(column(known, "log_ratio")), known, limit=math.inf)
+                own = replace(own, quantity="log_ratio")
+            if gap is not None:
                 test = one_row("crossed", gap.test, scope=own, n=gap.n_pairs, margins=margins, note=None)
                 tests.append(test)
     return groups, tests
@@ -197,25 +204,25 @@ def _groups(scores: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
 
 
 def _averages(known: Sequence[Row], shares: FloatArray, gap: Gap | None, n: int) -> dict[str, Any]:
-    """Average pairs, each with equal weight; `known`: those of `n` that have an answer, with their shares."""
+    """Average pairs, stereotypes with equal weight; `known`: those of `n` that have an answer."""
     missing = f"no answer to {n - len(known)} of {n} pairs" if len(known) < n else None
     turned = sum((r["log_ratio"] or 0.0) * (r["log_ratio_per_token"] or 0.0) < 0 for r in known)
     row = _empty("pair_groups") | {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": turned}
     row["reason"] = missing
     if not known:
         return row
-    spread, row["female_share"] = spread_of_pairs(shares, known), float(shares.mean())
+    row["female_share"], spread = mean_of_pairs(shares, known)
     if spread.variance is not None and spread.dof is not None:
-        interval = share_interval(shares.mean(), spread.variance, spread.dof)
+        interval = share_interval(row["female_share"], spread.variance, spread.dof)
         row["ci_low"], row["ci_high"] = map(float, interval)
-    diverse = column(defined(known, "diverse_share"), "diverse_share")
-    row["diverse_share"] = float(np.mean(diverse)) if diverse else None
+    if three := defined(known, "diverse_share"):
+        row["diverse_share"] = mean_of_pairs(np.array(column(three, "diverse_share")), three)[0]
     if directed := defined(known, "expected"):
         # A pair whose sentences are equally probable is none that the stereotype expects, as in CrowS-Pairs.
         expected = np.array(column(directed, "expected"), np.float64)
-        rate = float(expected.mean())
-        row |= {"n_directed": len(directed), "expected_rate": rate}
-        ends = wilson_of_clusters(rate, len(directed), spread_of_pairs(expected, directed))
+        row["n_directed"] = len(directed)
+        row["expected_rate"], of_rate = mean_of_pairs(expected, directed)
+        ends = wilson_of_clusters(row["expected_rate"], len(directed), of_rate)
         row["expected_low"], row["expected_high"] = ends or (None, None)
     if gap is None:
         lacking = ONE_SIDE if len(distinct(directed, "stereotype")) > 1 else None

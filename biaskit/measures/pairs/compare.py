@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
@@ -12,10 +13,12 @@ import numpy as np
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
-from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.clustered import gap_of_pairs, mean_of_pairs
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import crossed_test
+from biaskit.stats.proportions import at_an_end
 from biaskit.tables.query import Row, distinct
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
@@ -66,19 +69,18 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     """Test the later side minus the earlier in the share of the feminine sentence, and in its gap.
 
     On the pairs with the same sentences that all models have answered; a side is the mean over its models.
+    Where all shares are almost 0 or 1 and differ, the numbers are of log-ratios.
     """
     later, earlier = pair
     members = members_of(pair, scores)
-    common = list(members[0])
-    for member in members[1:]:
-        common = [key for key in common if key in member]
+    common, values = _table(members, "female_share")
+    quantities, most = ("share", "group_gap"), 1.0
+    finite, ratios = _table(members, "log_ratio")
+    if finite and at_an_end(*values) and (ratios != ratios[0]).any():  # a model against itself is the same
+        common, values, quantities, most = finite, ratios, ("log_ratio", "log_ratio_gap"), math.inf
     if not common:
         return []
-    table = []
-    for key in common:
-        table.append([member[key]["female_share"] for member in members])
-    shares, n_later = np.array(table), len(later.models)
-    change = shares[:, :n_later].mean(axis=1) - shares[:, n_later:].mean(axis=1)
+    change = values[: len(later.models)].mean(axis=0) - values[len(later.models) :].mean(axis=0)
     rows = [members[0][key] for key in common]
     n_left_out = len(set().union(*members)) - len(common)
     estimators = distinct([member[common[0]] for member in members], "estimator")
@@ -86,10 +88,23 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     if len(estimators) > 1:
         notes.append(f"{ESTIMATORS_DIFFER}: {' against '.join(estimators)}")
     note = joined(notes)
-    scope = Scope("pairs", MODELS, later.name, earlier.name, gender="female", unit="pair")
-    test = crossed_test(float(change.mean()), spread_of_pairs(change, rows))
+    scope = Scope(
+        "pairs", MODELS, later.name, earlier.name, quantity=quantities[0], gender="female", unit="pair"
+    )
+    test = crossed_test(*mean_of_pairs(change, rows), limit=most)
     made = [one_row("crossed", test, scope=scope, n=len(common), margins=margins, note=note)]
-    if (gap := gap_of_pairs(change, rows, limit=2.0)) is not None:
-        scope = replace(scope, quantity="group_gap")
+    if (gap := gap_of_pairs(change, rows, limit=2 * most)) is not None:
+        scope = replace(scope, quantity=quantities[1])
         made.append(one_row("crossed", gap.test, scope=scope, n=gap.n_pairs, margins=margins, note=note))
     return made
+
+
+def _table(members: Sequence[Scores], name: str) -> tuple[list[tuple[Any, ...]], FloatArray]:
+    """List the pairs of which every model has a number, with the numbers `[models, pairs]`."""
+    keys = list(members[0])
+    for member in members:
+        keys = [key for key in keys if key in member and member[key][name] is not None]
+    table = []
+    for member in members:
+        table.append([member[key][name] for key in keys])
+    return keys, np.array(table)

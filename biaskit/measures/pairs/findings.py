@@ -13,6 +13,7 @@ from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcom
 from biaskit.report.findings.sentence import DETAIL, Foreign, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrasts import PARITY
 from biaskit.tables.query import Row, distinct, first, grouped, named, where
 
 MOST_LANGUAGES = 4  # that have a sentence of their own
@@ -40,14 +41,17 @@ def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Contrast]) -> Ite
     gap = first(tests, contrast="pairs")
     using = _measured(rows, whole, [gap])
     if gap is not None:
-        yield claim(_TEMPLATES["pairs"], gap, "pairs", using, model=model, about="pairs")
+        kind = "log_ratio" if gap.quantity == "log_ratio" else "pairs"
+        end = _SAYS["ends"][(whole["female_share"] or 0) > PARITY]
+        yield claim(_TEMPLATES[kind], gap, "pairs", using, model=model, about="pairs", pieces={"end": end})
     yield from _shares(model, whole, using, alone=gap is None)
     languages = where(tests, contrast="languages")
     clear = [row for row in languages if outcome_of(row) in DIRECTED]
     for row in clear[:MOST_LANGUAGES]:
         own = first(rows, language=row.group_a, stereotype=ALL)
+        kind = "log_ratio_in_language" if row.quantity == "log_ratio" else "in_language"
         yield claim(
-            *(_TEMPLATES["in_language"], row, "pairs", _measured(rows, own or whole, [row])),
+            *(_TEMPLATES[kind], row, "pairs", _measured(rows, own or whole, [row])),
             model=model,
             about="pairs",
             least=DETAIL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from biaskit.study.keys import MARGIN, Margin, Study, key
+from biaskit.study.keys import MARGIN, Margins, Study, key
 
 
 class PairsStudy(Study):
@@ -28,7 +28,7 @@ class PairsStudy(Study):
     estimator: Literal["auto", "exact", "selected-ids", "echo"] = key(
         "auto", "how probabilities are obtained; local models: exact", flag="--estimator"
     )
-    margin: dict[str, Margin] = key({"share": 0.05, "group_gap": 0.05}, MARGIN)
+    margin: Margins = key({"share": 0.05, "group_gap": 0.1}, MARGIN)
 
 
 STUDY = PairsStudy

@@ -14,7 +14,7 @@ from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
-from biaskit.stats.contrast import Contrast, Scope
+from biaskit.stats.contrast import MOST_SPREAD, Contrast, Scope
 from biaskit.stats.contrasts import adjust, within_units
 from biaskit.stats.crossed import p_of_difference
 from biaskit.stats.proportions import spread_of_true
@@ -172,5 +172,8 @@ def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Cont
         )
         spread = spread_of_true(share - workforce, contrast.noise)
         for row in rows:
-            equivalent = row.equivalent and spread <= 2 * row.margin
-            yield replace(row, equivalent=equivalent, reason=joined([row.reason, contrast.labels]))
+            row = replace(row, reason=joined([row.reason, contrast.labels]))
+            if row.kind == "paired" and math.isfinite(spread):
+                equivalent = row.equivalent and spread <= MOST_SPREAD * row.margin
+                row = replace(row, spread_of_true=spread, equivalent=equivalent)
+            yield row

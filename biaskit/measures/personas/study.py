@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Margin, Study, key
+from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Margins, Study, key
 
 MOST_C = 1e6  # the greatest strength of a prior; above it every word is as in the prior
 MOST_SEEDS = 100
@@ -169,7 +169,7 @@ class PersonasStudy(Study):
     c_rule: Literal["per-alpha", "interpolated"] = key(
         "per-alpha", "calibrate: search C at every alpha, or interpolate (papers)"
     )
-    margin: dict[str, Margin] = key({"represented_share": 0.05}, MARGIN)
+    margin: Margins = key({"represented_share": 0.05}, MARGIN)
 
     @property
     def sent_as(self) -> str:

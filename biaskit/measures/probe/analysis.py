@@ -40,7 +40,7 @@ from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
 from biaskit.tables.sets import TableSet
 
-METHODS_VERSION = {"shares": 2, "effects": 4, "outcomes": 3}
+METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""

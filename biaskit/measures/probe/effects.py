@@ -15,6 +15,7 @@ from biaskit.measures.probe.contrasts import StudyCells, arm_of, arms_of_levels,
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
+    Z95,
     Arm,
     CellValues,
     CrossedCells,
@@ -202,8 +203,18 @@ def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> di
     of_low = _job_intervals(block, low, study)
     of_high = of_low if high is low else _job_intervals(block, high, study)
     if of_low is not None and of_high is not None:
-        columns |= zip(low_names, of_low[0], strict=True)
-        columns |= zip(high_names, of_high[1], strict=True)
+        low, high = of_low[0], of_high[1]
+        for arm, of_two in zip(inside.shares.counted, inside.binary.counted, strict=True):
+            of_jobs = arm[:, :, None]
+            (least, most), (binary_least, binary_most) = of_jobs.wilson, of_two[:, None].wilson
+            low[:-1] = np.minimum(low[:-1], [*least, binary_least])
+            high[:-1] = np.maximum(high[:-1], [*most, binary_most])
+            # The two shares of a job go against each other: their standard errors add up.
+            reach = Z95 * np.sqrt(of_jobs.noise[[first, second]]).sum(axis=0)
+            low[-1] = np.maximum(np.minimum(low[-1], columns[difference] - reach), -1.0)
+            high[-1] = np.minimum(np.maximum(high[-1], columns[difference] + reach), 1.0)
+        columns |= zip(low_names, low, strict=True)
+        columns |= zip(high_names, high, strict=True)
     return columns
 
 
@@ -247,7 +258,10 @@ def _share_ends(
         if study.interval == "bootstrap":
             ends = crossed_bootstrap(values, rng=generator(study.seed, "probe_groups", key))
         intervals.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
-    return float(intervals[0][0]), float(intervals[-1][1]), spread.reason
+    low, high = float(intervals[0][0]), float(intervals[-1][1])
+    for arm in cells.counted:  # samples that all agree vary nowhere, and are no certainty
+        low, high = min(low, float(arm.wilson[0])), max(high, float(arm.wilson[1]))
+    return low, high, spread.reason
 
 
 def _group_rows(

@@ -19,6 +19,7 @@ from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrast import LEVEL
 from biaskit.stats.contrasts import MOST_EMPTY
+from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
 from biaskit.stats.power import (
     FEWEST_UNITS,
     LARGEST_PLANNED,
@@ -118,8 +119,8 @@ def smallest_shown(
 ) -> Shown:
     """Solve for the difference between two groups that a design shows; of one group, from a fixed share."""
     reason = None
-    if n_templates < 2:
-        reason = "there is only one template or scenario"
+    if n_templates in CONDITIONAL_ON_TEMPLATES:
+        reason = _SAYS["few_templates"][n_templates - 1]
     elif matched is not None and matched.empty > MOST_EMPTY:
         reason = _SAYS["empty"].format(matched.coverage, percent(matched.empty))
     sides, of_templates, samples = [], [], 0.0

@@ -38,12 +38,16 @@ def card(part: Part) -> CardTable:
         first = row_of[part.groups[0]]
         coverage = "–" if first["coverage"] is None else f"{percent(first['coverage'])} %"
         shown = [model, OPENINGS.get(bias_type, bias_type), f"{jobs} ({first['n_jobs']})"]
+        of_two = row_of[part.contrast[0]]
+        ends = of_two["binary_share_ci_low"], of_two["binary_share_ci_high"]
+        shown.append(share_with_interval(of_two["binary_share"], *ends))
         for gender in part.groups:
             row = row_of[gender]
             shown.append(share_with_interval(row["share"], row["ci_low"], row["ci_high"]))
         rows.append([*shown, coverage])
     says = words("probe")["card"]
-    heads = ("Model", "Prompts", "Jobs", *map(people, part.groups), "Coverage")
+    a, b = map(people, part.contrast)
+    heads = ("Model", "Prompts", "Jobs", f"{a} among {a} and {b}", *map(people, part.groups), "Coverage")
     return CardTable(says["title"], says["about"], heads, rows)
 
 

@@ -167,5 +167,21 @@ def add_up(
     while (goes_on := sample_batches.goes_on(n, counts.total())) and (row := rows.get(n)) is not None:
         counts.update(row["counts"])
         n, samples = n + 1, samples + row["samples"]
-    whole = {**rows[0], "samples": samples, "counts": dict(counts)} if n else None
+    if not n:
+        return None, [], goes_on
+    coverage = coverage_of(counts.total(), n, rows[0]["samples"])
+    whole = {**rows[0], "samples": samples, "counts": dict(counts), "coverage": coverage}
     return whole, list(range(n)), goes_on
+
+
+def coverage_of(matched: int, n_sample_batches: int, size: int) -> float:
+    """Estimate coverage from how a cell ended; matched/samples is too high, since it stops when enough match.
+
+    Formula: E[t]/((b − 1) size), t ≤ 2 the matches of all batches but the last, whose probabilities given the
+        end are as C((b − 1) size, t) C(size, matched − t); unbiased (methods/estimators#batches).
+    """
+    before = (n_sample_batches - 1) * size
+    if not before:
+        return matched / size
+    ways = [math.comb(before, t) * math.comb(size, matched - t) for t in range(min(matched + 1, ENOUGH))]
+    return sum(t * w for t, w in enumerate(ways)) / (sum(ways) * before)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Keys, Margin, Study, key
+from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Keys, Margins, Study, key
 
 
 class TemplateChoice(Choice):
@@ -123,7 +123,7 @@ class ProbeStudy(Study):
         "crossed", "over jobs and templates; crossed: two-way random effects"
     )
     contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
-    margin: dict[str, Margin] = key({"share": 0.05, "group_gap": 0.05}, MARGIN)
+    margin: Margins = key({"share": 0.05, "group_gap": 0.1}, MARGIN)
     seed: int = key(1, "seed of bootstrap intervals", ge=0, le=MOST_SEED)
     table: TableTitles = key(TableTitles(), "titles of the rendered tables")
 

@@ -6,6 +6,7 @@ from biaskit.common.wording import short
 from biaskit.report.findings.sentence import Foreign, Piece
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast
+from biaskit.tables.query import distinct, where
 
 SPLIT = ("female-dominated", "male-dominated")
 SHORT_NAME = 12
@@ -16,8 +17,16 @@ def are_fields(part: Part) -> bool:
     return part.study.startswith("fields-of-study")
 
 
+def one_job(part: Part, group: str) -> str:
+    """Find the only job of a group; "" where it has several, or was not asked by jobs."""
+    names = distinct(where(part.tables.get("probe_jobs", ()), job_group=group), "job")
+    return str(names[0]) if len(names) == 1 else ""
+
+
 def jobs_of(part: Part, group: str) -> str:
-    """Name a group of jobs in words."""
+    """Name a group of jobs in words; one job is no group, and named."""
+    if job := one_job(part, group):
+        return f"“{short(job)}” alone"
     noun = "fields" if are_fields(part) else "jobs"
     if group in SPLIT:
         who = "women" if group == SPLIT[0] else "men"
@@ -46,6 +55,8 @@ def nearer_to(part: Part, change: Contrast) -> str:
 
 def one_group(part: Part, group: str) -> Piece:
     """Name a group of jobs in a sentence; "" is all of them."""
+    if job := one_job(part, group):
+        return Foreign(job, "“", "” alone")
     if not group:
         return "all fields" if are_fields(part) else "all jobs"
     return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")

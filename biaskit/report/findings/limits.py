@@ -62,8 +62,8 @@ def explained(numbers: Sequence[str]) -> str:
     ends = interval.rstrip("]").replace("–", " to ").replace(" to ", " and ", 1)
     measured = f"{value.strip()} measured; " if value else ""
     return (
-        f"“{number}” means: {measured}the true value is probably between {ends}; such intervals contain it "
-        "at least 95 times in 100."
+        f"“{number}” means: {measured}the true value is probably between {ends}; about 95 in 100 such "
+        "intervals contain it, fewer of those picked because they exclude 0."
     )
 
 

@@ -23,7 +23,7 @@ from biaskit.report.findings.sentence import (
     beside,
     filled,
     opening,
-    said,
+    pronoun,
     sentence_of,
     who,
     within,
@@ -118,14 +118,15 @@ def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     lead = f"{lead}, " if lead else "weak evidence: " * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
-        text = f"all {n} comparisons {subject} are about the same{{within}}."
+        texts = [f"all {n} comparisons {subject} are about the same{{within}}."]
     elif counts["no-clear-difference"] == n:
-        text = f"no clear difference {subject}" + (f" in any of {n} comparisons." if n > 1 else ".")
+        texts = [f"no clear difference {subject}" + (f" in any of {n} comparisons." if n > 1 else ".")]
     else:
         counted = [f"{counts[v]} {said[counts[v] > 1]}" for v, said in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(counted)}."
-    margins = within(*(row for row in rows if row.quantity not in IN_NUMBERS))
-    text = filled(lead + text, a=Foreign(a), b=Foreign(b), within=margins)
+        texts = [text.replace("about the same", "about the same{within}"), text]
+    margins = within(*(row for row in rows if outcome_of(row) == "equivalent"))
+    text = filled(*(lead + text for text in texts), a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
     strength, using = min(STRENGTH[v] for v in verdicts), _measured(content, rows)
     return sentence_of(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
@@ -139,12 +140,12 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
     pieces: dict[str, Piece] = {
         "opening": opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts",
         "higher": "higher" if outcome_of(row) == "higher" else "lower",
-        "who": said(gender) if two else who(gender),
+        "who": pronoun(gender) if two else who(gender),
         "they": _neither(content, row) if two else "",
     }
     pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
-    if row.whole == "group_gap":
+    if row.quantity.endswith("_gap"):
         moves = moved(*(_gap(content, row, side) for side in (row.model_b, row.model_a)))
         side = f"towards {nearer_to(part, row)}"
         if not a:  # of pairs of sentences
@@ -157,7 +158,7 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
 def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
     """Find the gap between the groups of a row in one model's own answers, or what its own pairs follow."""
     same = {name: row[name] for name in ("measurement", "bias_type", "prompt_format", "gender")}
-    quantity = row.quantity.replace("group_gap", "share")
+    quantity = row.quantity.replace("group_gap", "share").removesuffix("_gap")
     same |= {name: row[name] for name in ("context", "debiasing_a", "debiasing_b")}
     same |= {name: row[name] or ALL for name in ("group_a", "group_b")}
     return first(content.every_test, model_a=side, model_b=side, kind="crossed", quantity=quantity, **same)

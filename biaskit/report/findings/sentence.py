@@ -6,11 +6,21 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
+from biaskit.common.wording import (
+    PEOPLE,
+    listed,
+    percent,
+    percent_range,
+    plain_number,
+    points,
+    points_range,
+    short,
+)
 from biaskit.measurement import stated
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of
 from biaskit.report.questions import QuestionId
 from biaskit.stats.contrast import Contrast, Verdict
+from biaskit.study.keys import is_fraction
 from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
@@ -141,7 +151,7 @@ def opening(bias_type: str, *coverage: Coverage, of: Sequence[str] = (), whose: 
     `of`: the two groups that a share is of, where it is not of all target words.
     """
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
-    two, held = " and ".join(map(said, of)), ""
+    two, held = " and ".join(map(pronoun, of)), ""
     if any(is_under(ends, LITTLE) for ends in coverage):
         parts = dict.fromkeys(f"{percents(ends)} %" for ends in coverage if ends is not None)
         held = f" ({' and '.join(parts)} of {whose} probability)"
@@ -169,20 +179,21 @@ def who(gender: str) -> Piece:
 PRONOUNS: Mapping[str, str] = {"female": "she", "male": "he", "diverse": "they"}
 
 
-def said(gender: str) -> str:
+def pronoun(gender: str) -> str:
     """Name the target words of a gender by their pronoun, of a study's own group by its name."""
     return PRONOUNS.get(gender) or f"“{short(gender, LONGEST_NAME)}”"
 
 
 def beside(says: str, shares: Mapping[str, str]) -> str:
     """Write '; it says they in 30 and 37 %': the shares of what belongs to neither group, by gender."""
-    listed_shares = [f"{said(gender)} in {share}" for gender, share in shares.items()]
+    listed_shares = [f"{pronoun(gender)} in {share}" for gender, share in shares.items()]
     return f"; {says}{' and '.join(listed_shares)}" if shares else ""
 
 
 def amount(row: Contrast) -> str:
     """Write an estimate without its sign: the words beside it say the direction."""
-    return points(abs(row.estimate))
+    size = abs(row.estimate)
+    return f"{plain_number(size)} nats" if _is_log_ratio(row) else points(size)
 
 
 def ends(row: Contrast) -> str:
@@ -190,12 +201,21 @@ def ends(row: Contrast) -> str:
     if row.ci_low is None:
         return ""
     low, high = row.shown
-    return f" [{points_range(low, high) if row.estimate >= 0 else points_range(-high, -low)}]"
+    return f" [{_range(row, low, high) if row.estimate >= 0 else _range(row, -high, -low)}]"
 
 
 def span(row: Contrast) -> str:
     """Write the interval beside no direction; "" without one."""
-    return "" if row.ci_low is None else f" [{points_range(*row.shown)} points]"
+    unit = "nats" if _is_log_ratio(row) else "points"
+    return "" if row.ci_low is None else f" [{_range(row, *row.shown)} {unit}]"
+
+
+def _range(row: Contrast, low: float, high: float) -> str:
+    return f"{plain_number(low)} to {plain_number(high)}" if _is_log_ratio(row) else points_range(low, high)
+
+
+def _is_log_ratio(row: Contrast) -> bool:
+    return row.quantity.startswith("log_ratio")
 
 
 def number(row: Contrast, verdict: Verdict) -> str:
@@ -208,9 +228,13 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 
 def within(*rows: Contrast) -> str:
-    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin or several."""
-    margins = {row.margin for row in rows if row.margin is not None}
-    return f" (within ±{points(*margins)})" if len(margins) == 1 else ""
+    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin."""
+    margins: dict[str, None] = {}
+    for row in rows:
+        if row.margin is not None:
+            margin = points(row.margin) if is_fraction(row.quantity) else f"{row.margin:g}"
+            margins[f"gaps ±{margin}" if row.whole == "group_gap" and len(rows) > 1 else f"±{margin}"] = None
+    return f" (within {listed([*margins])})" if margins else ""
 
 
 def why(row: Row | None) -> Foreign:

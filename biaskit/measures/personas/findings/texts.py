@@ -177,7 +177,7 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
         return
     pieces = {"n": f"{n:,}" if n else "None", "are": "is" if n < 2 else "are"}
     text = filled(*_SAYS["nonbinary"], whose=whose(part, model, n_gendered), **pieces)
-    population = _SAYS["notes"]["population"].format(percent(NONBINARY_REFERENCE))
+    population = _SAYS["notes"]["population"].format(100 * NONBINARY_REFERENCE)
     yield _shown(text, texts_measured(part, model, shares, population), strength=DETAIL)
 
 

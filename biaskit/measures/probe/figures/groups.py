@@ -12,7 +12,7 @@ from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import Row, column, defined, distinct, first, grouped, where
+from biaskit.tables.query import Row, column, defined, distinct, first, grouped, named, where
 
 CAPTIONS: Mapping[str, str] = words("probe")["captions"]
 
@@ -37,6 +37,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         name = jobs_of(view.part, group) if group else ""
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
     said = {"people": people(left), "weak": percent(WEAK), "estimators": estimators_of(rows), "thin": ""}
+    said["over"] = words("probe")["printed"]["over"][named(rows, "n_jobs") == [1]]
     if defined(rows, "share_low"):
         said["thin"] = CAPTIONS["thin"]
     templates = spread(rows, "n_templates")

@@ -15,6 +15,7 @@ from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
+from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
 from biaskit.tables.query import Row, defined, distinct, named
 
 __all__ = ["findings", "limits", "not_measured", "slopes"]
@@ -60,8 +61,8 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
     """Say where a study has little evidence: templates, jobs, estimators; `rows`: of probe_groups.csv."""
     said = words("probe")["limits"]["of_study"]
     templates, jobs = (min(named(rows, name), default=0) for name in ("n_templates", "n_jobs"))
-    if templates == 1:
-        yield said["one_template"]
+    if templates in CONDITIONAL_ON_TEMPLATES:
+        yield said["conditional"].format(CONDITIONAL_ON_TEMPLATES[templates])
     elif 0 < templates <= FEW_TEMPLATES:
         yield said["few_templates"].format(count(templates, "template"))
     if jobs == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +20,7 @@ from biaskit.report.findings.sentence import (
     Piece,
     Sentence,
     filled,
-    said,
+    pronoun,
     sentence_of,
     who,
     why,
@@ -70,7 +71,7 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
     """Say the share of each group of jobs, or why there is none."""
     weak, of_two = block.is_weak(model), bool(block.two)
     pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=of_two), "model": Foreign(model)}
-    pieces |= {"who": said(block.gender), "of": ""}
+    pieces |= {"who": pronoun(block.gender), "of": ""}
     name = "binary_share" if of_two else "share"
     ends = ("binary_share_ci_low", "binary_share_ci_high") if of_two else ("ci_low", "ci_high")
     rows = [*filter(None, (block.row(model, group) for group in block.groups))]
@@ -80,6 +81,8 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
         share = share_with_interval(row[name], row[ends[0]], row[ends[1]])
         pieces["value"], bracket, interval = share.partition(" [")
         pieces |= {"group": one_group(block.part, row["job_group"]), "interval": bracket + interval}
+        if bracket and row["n_jobs"] == 1:
+            pieces["interval"] = f"{bracket}{interval}, conditional on one job"
         pieces["they"] = block.neither(model, row["job_group"])
         share_said = sentence_of(
             *(filled(_SAYS["share"], **pieces), block.topic, "say"),
@@ -101,13 +104,26 @@ def _sampled(
     block: ProbeBlock, model: str, groups: Sequence[str], claimed: Sentence, test: Contrast | None = None
 ) -> Iterator[Sentence]:
     """Say with a claim on little of the probability whom sampled answers name, where there are some."""
-    every = block.outcomes.get((model,), ())
-    shares = {(row["job_group"], row["outcome"]): row["share"] for row in every}
-    if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
+    every = {(row["job_group"], row["outcome"]): row for row in block.outcomes.get((model,), ())}
+    parts: list[float] = []  # of those named
+    below: list[float] = []  # how far their intervals reach
+    above: list[float] = []
+    for group in groups:
+        named, of_gender = every.get((group, NAMED)), every.get((group, f"{NAMED}:{block.gender}"))
+        if named is None or of_gender is None or not named["share"]:
+            return
+        parts.append(of_gender["share"] / named["share"])
+        for reach, end in ((below, "ci_low"), (above, "ci_high")):
+            known = of_gender["share"] if of_gender[end] is None else of_gender[end]
+            reach.append(abs(known - of_gender["share"]) / named["share"])
+    if not is_under(block.coverage(model), LITTLE):
         return
-    parts = [shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups]
-    claims = test.estimate if test is not None and outcome_of(test) in DIRECTED else 0.0
-    turned = (parts[0] - parts[-1]) * claims < 0
+    turned = ""
+    if test is not None and outcome_of(test) in DIRECTED and (parts[0] - parts[-1]) * test.estimate < 0:
+        # The interval of the difference, by square and add (Newcombe 1998).
+        near = (above[0], below[-1]) if test.estimate > 0 else (below[0], above[-1])
+        beyond = abs(parts[0] - parts[-1]) > math.hypot(*near)
+        turned = ", the opposite direction" if beyond else ", too few to tell a direction"
     jobs = (two_groups if len(groups) > 1 else one_group)(block.part, *groups)
     text = filled(
         _SAYS["sampled"],
@@ -116,7 +132,7 @@ def _sampled(
         who=who(block.gender),
         parts=" and ".join(map(percent, parts)),
         groups=jobs,
-        turned=", the opposite direction" if turned else "",
+        turned=turned,
     )
     using = measured(block, model, (), "sampled answers")
     finding = replace(claimed.finding, text=text, verdict="shown", measured_with=using, weak=False)
@@ -139,7 +155,7 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     q_values = benjamini_hochberg([test.p_against(0.0) for test in tests])
     sides = [test.direction for test, q in zip(tests, q_values, strict=True) if q <= LEVEL]
     pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=True), "model": Foreign(model)}
-    pieces |= {"who": said(a), "other": said(b)}
+    pieces |= {"who": pronoun(a), "other": pronoun(b)}
     pieces |= {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
     pieces["n"] = count(len(rows), "field" if are_fields(block.part) else "job")
     text = filled(_SAYS["parity"], **pieces)

@@ -10,8 +10,8 @@ from typing import Any
 from biaskit.common.wording import count, listed, number_range, percent, points, short
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import measured_by, noted
-from biaskit.report.findings.groups import SPLIT, are_fields, one_group
-from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, said
+from biaskit.report.findings.groups import SPLIT, are_fields, one_group, one_job
+from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, pronoun
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import BINARY, Contrast
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
@@ -77,7 +77,8 @@ class ProbeBlock:
         """Name the gender and the two groups of jobs of a row, as pieces of a sentence."""
         a, b = row.group_a or "", row.group_b or ""
         second = one_group(self.part, b) if b in SPLIT else Foreign(b, "“", "”")
-        if a in SPLIT and b in SPLIT:  # the second can be shorter: “than for men’s”
+        alone = one_job(self.part, a) or one_job(self.part, b)
+        if a in SPLIT and b in SPLIT and not alone:  # the second can be shorter: “than for men’s”
             people = "women" if b == SPLIT[0] else "men"
             second = f"mostly {people}" if are_fields(self.part) else f"{people}’s"
         return {"a": one_group(self.part, a), "b": second}
@@ -102,7 +103,7 @@ class ProbeBlock:
 
     def claim(self, model: str, row: Contrast, *notes: str, **pieces: Piece) -> dict[str, Any]:
         """Arguments of `claim` for a model's row, beside its templates and the row."""
-        own: dict[str, Piece] = {"who": said(self.gender), "other": said(self.part.contrast[1])}
+        own: dict[str, Piece] = {"who": pronoun(self.gender), "other": pronoun(self.part.contrast[1])}
         own["opening"] = self.opening(model, of_two=row.is_binary)
         return {
             "topic": self.topic,

@@ -24,7 +24,7 @@ from biaskit.report.findings.sentence import (
     beside,
     filled,
     percents,
-    said,
+    pronoun,
     sentence_of,
     why,
     within,
@@ -132,7 +132,7 @@ def _largest(
         gaps = where(block.part.tests, **same, quantity=without.quantity, kind="crossed", contrast="groups")
         under = first(gaps, debiasing_a=row.debiasing_a, debiasing_b=row.debiasing_a)
         pieces["moves"] = moved(without, under)
-        more_for = f", towards {said(block.gender)} more for {nearer_to(block.part, row)}"
+        more_for = f", towards {pronoun(block.gender)} more for {nearer_to(block.part, row)}"
         pieces["towards"] = more_for if pieces["moves"] == "changes" else ""
         notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
     arguments = block.claim(model, row, *notes, **pieces)

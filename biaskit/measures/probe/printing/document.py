@@ -145,7 +145,13 @@ def _what(rows: Sequence[Row]) -> str:
     for estimator, says in SAYS["of_estimator"].items():
         if estimator in estimators:
             more += says
-    return str(SAYS["what"]).format(_most(rows, "n_templates"), more, jobs_in(rows))
+    return str(SAYS["what"]).format(_most(rows, "n_templates"), more, jobs_in(rows), over=over(rows))
+
+
+def over(rows: Sequence[Row]) -> str:
+    """Say what intervals are over: one job in each group is a condition, and no sample of jobs."""
+    sizes = named(rows, "n_jobs")
+    return str(SAYS["over"][sizes == [1]])
 
 
 def jobs_in(rows: Sequence[Row]) -> str:

@@ -44,9 +44,6 @@ def _measured(
     """Sum log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
     target_words, estimator = row["target_words"], str(row["estimator"])
     peak, relative = own_masses(target_words, word_boundary)
-    if peak == -math.inf:
-        zero = (0.0,) * len(groups)
-        return CellShares(cell, estimator, zero, 0.0, None, "no probability on any target word")
     relative_of: defaultdict[str, list[float]] = defaultdict(list)
     for e, value in zip(target_words, relative, strict=True):
         relative_of[e["group"]].append(value)
@@ -54,6 +51,8 @@ def _measured(
     total = math.fsum(sums)
     masses = tuple(value * math.exp(peak) for value in sums)
     coverage = math.fsum(masses)
+    if not coverage:  # not even 1e-323: parts of nothing, in three groups 33.3 % each
+        return CellShares(cell, estimator, masses, coverage, None, "no probability on any target word")
     if coverage > 1 + COVERAGE_TOLERANCE:
         raise RunError(
             f"Row {row['key']}: the target words have a total probability of {coverage:.7f}, above 1."
@@ -69,8 +68,8 @@ def _parts(numbers: Iterable[float], whole: float) -> tuple[float, ...]:
 def own_masses(target_words: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
     """Find the largest log-probability, and each target word's own mass relative to its exponential.
 
-    Relative, so that shares survive where the masses underflow. A text counts under its longest target word:
-    the mass of longer ones is taken off. Without any probability the first is -inf and all masses are 0.
+    Relative, so that shares keep their digits where masses are near 1e-308. A text counts under its longest
+    target word: the mass of longer ones is taken off. Without any probability the first is -inf, all are 0.
     """
     logs = [-math.inf if e["log_prob"] is None else e["log_prob"] for e in target_words]
     peak = max(logs, default=-math.inf)
@@ -115,15 +114,16 @@ def _counted(cell: PromptCell, row: Mapping[str, Any], groups: tuple[str, ...]) 
     samples_of = dict.fromkeys(groups, 0)
     for text, count in row["counts"].items():
         samples_of[group_of[text]] += count
-    n, matched = row["samples"], sum(samples_of.values())
-    masses, estimator = _parts(samples_of.values(), n), str(row["estimator"])
-    found = CellShares(cell, estimator, masses, matched / n, None, "no sample matched")
-    found = replace(found, coverage_ends=wilson(matched, n), matched=matched)
+    n, matched, estimator = row["samples"], sum(samples_of.values()), str(row["estimator"])
+    coverage = row.get("coverage", matched / n)  # of several batches not matched/n (`sample_batches`)
+    found = CellShares(cell, estimator, (0.0,) * len(groups), coverage, None, "no sample matched")
+    found = replace(found, coverage_ends=wilson(coverage * n, n), matched=matched)
     if not matched:
         return found
     shares = _parts(samples_of.values(), matched)
+    masses = tuple(share * coverage for share in shares)
     ends = tuple(wilson(count, matched) or (0.0, 1.0) for count in samples_of.values())
-    return replace(found, shares=shares, reason=None, share_ends=ends)
+    return replace(found, masses=masses, shares=shares, reason=None, share_ends=ends)
 
 
 def extensions_of(target_words: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
