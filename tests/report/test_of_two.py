@@ -402,7 +402,12 @@ def test_unclear_gaps_of_models_are_counted() -> None:
     equal = pair("B", "A", 0.01, about(0.01, 0.04), **inside)
     shares = [row for label in "AB" for row in group_rows(SHARES, model=label)]
     part = probe_part({"probe_groups": shares, "tests": []}, "A", "B")
+    wider = {**same, "margin": 0.1}
     for gap_row, counted in (
+        (
+            wider,
+            "all 2 comparisons between B and A are about the same (within ±5 points and gaps ±10 points).",
+        ),
         (
             unclear,
             "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear.",

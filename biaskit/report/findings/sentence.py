@@ -229,12 +229,15 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 def within(*rows: Contrast) -> str:
     """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin."""
-    margins: dict[str, None] = {}
+    of_gaps: dict[str, bool] = {}  # a margin as it is written, and whether gaps alone have it
     for row in rows:
         if row.margin is not None:
             margin = points(row.margin) if is_fraction(row.quantity) else f"{row.margin:g}"
-            margins[f"gaps ±{margin}" if row.whole == "group_gap" and len(rows) > 1 else f"±{margin}"] = None
-    return f" (within {listed([*margins])})" if margins else ""
+            of_gaps[margin] = of_gaps.get(margin, True) and row.whole == "group_gap"
+    margins = [f"gaps ±{margin}" if gaps else f"±{margin}" for margin, gaps in of_gaps.items()]
+    if len(margins) == 1:
+        margins = [margins[0].removeprefix("gaps ")]
+    return f" (within {listed(margins)})" if margins else ""
 
 
 def why(row: Row | None) -> Foreign:
