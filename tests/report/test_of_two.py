@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes import finding_rules
 from fakes.findings_rows import (
+    GROUPS,
     MENS,
     SHARES,
     WOMENS,
@@ -23,6 +24,7 @@ from fakes.findings_rows import (
 )
 from fakes.findings_rows import row as a_row
 
+from biaskit.measures.probe.printing.document import Frame, probe_document
 from biaskit.report.content import Content
 from biaskit.report.findings import findings
 from biaskit.report.findings.groups import moved
@@ -31,6 +33,7 @@ from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import Rule
 
 Row = dict[str, Any]
+OWN = ("elder", "younger", "ageless", "other")
 OF_TWO, OF_ALL = Rule(), Rule(binary=False)
 """As a run asks for it by `conclusion.share = of-all`."""
 
@@ -184,10 +187,29 @@ def test_a_difference_of_asymmetry_is_of_two_as_the_shares_are() -> None:
     assert of_all.startswith("Asked directly, m says he for men’s jobs 20 points less often than")
 
 
+@pytest.mark.parametrize(
+    ("two", "groups", "line"),
+    [
+        (("female", "male"), GROUPS, ("  F of M and F", "", "71.0 [61.0–81.0]", "", "")),
+        ((), GROUPS, None),  # as in the papers' tables, and of all target words
+        (("elder", "younger"), OWN[:2], ("  elder of younger and elder", "71.0 [61.0–81.0]", "", "")),
+    ],
+)
+def test_a_runs_table_has_a_line_of_two_below_the_shares_of_all(
+    two: tuple[str, ...], groups: tuple[str, ...], line: tuple[str, ...] | None
+) -> None:
+    rows = group_rows({WOMENS: (0.5, 0.2, 0.3)})
+    rows[0] |= {"binary_share": 0.71, "binary_share_ci_low": 0.61, "binary_share_ci_high": 0.81}
+    if groups != GROUPS:
+        rows = [{**row, "gender": gender} for row, gender in zip(rows[:2], groups, strict=True)]
+    frame = Frame(groups, 0.01, {}, {"explicit": "Explicit"}, two=two)
+    (table,) = probe_document(frame, {"probe_groups": rows}, [], "").tables
+    found = {str(cells[0]): cells for cells in table.rows}
+    assert ["m", "  95 % interval"] == [*found][:2]
+    assert [*found.values()][2:] == ([line] if line else [])
+
+
 # --- a study's own groups -------------------------------------------------------------------------------
-
-
-OWN = ("elder", "younger", "ageless", "other")
 
 
 def own_study(tests: Sequence[Row], n_groups: int, labels: str = "m", between: Sequence[Row] = ()) -> Content:
