@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes import finding_rules
 from fakes.findings_rows import (
+    GROUPS,
     MENS,
     SHARES,
     WOMENS,
@@ -21,15 +22,19 @@ from fakes.findings_rows import (
     pair,
     probe_part,
 )
+from fakes.findings_rows import row as a_row
 
+from biaskit.measures.probe.printing.document import Frame, probe_document
 from biaskit.report.content import Content
+from biaskit.report.findings import findings
 from biaskit.report.findings.groups import moved
 from biaskit.report.findings.sentence import beside
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import Rule
 
 Row = dict[str, Any]
-OF_ALL = Rule(binary=False)
+OWN = ("elder", "younger", "ageless", "other")
+OF_TWO, OF_ALL = Rule(), Rule(binary=False)
 """As a run asks for it by `conclusion.share = of-all`."""
 
 
@@ -47,17 +52,10 @@ def about(estimate: float, half: float = 0.05) -> tuple[float, float]:
     return estimate - half, estimate + half
 
 
-def questions_of(made: Content) -> dict[str, str]:
-    """Quantity (and gender, of shares) → the question that its rows answer; those that answer one."""
-    rows = [(f"{row.quantity} {row.gender}", row.question) for row in made.every_test if row.question]
-    assert len({*rows}) == len(dict(rows))
-    return dict(rows)
-
-
 # --- the part of two leads, unless a run asks for the share of all target words -------------------------
 
 
-def both_numbers(of_two: float, of_all: float, diverse: float, rule: Rule = Rule()) -> Content:
+def both_numbers(of_two: float, of_all: float, diverse: float, rule: Rule = OF_TWO) -> Content:
     """A page whose three questions have rows of the part of she, of women's share of all, and of they's.
 
     Each differs between groups of jobs, models, and with a debiasing prompt, by its number ± 5 points.
@@ -85,9 +83,6 @@ def both_numbers(of_two: float, of_all: float, diverse: float, rule: Rule = Rule
     shares = [row for label in "mn" for row in group_rows(SHARES, model=label)]
     part = probe_part({"probe_groups": shares, "tests": tests}, "m", "n", rule=rule)
     return content(part, between={"tests": between})
-
-
-OF_TWO = {"binary_share female": "say", "binary_group_gap female": "help"}
 
 
 def test_the_part_of_two_leads_every_question() -> None:
@@ -192,10 +187,29 @@ def test_a_difference_of_asymmetry_is_of_two_as_the_shares_are() -> None:
     assert of_all.startswith("Asked directly, m says he for men’s jobs 20 points less often than")
 
 
+@pytest.mark.parametrize(
+    ("two", "groups", "line"),
+    [
+        (("female", "male"), GROUPS, ("  F of M and F", "", "71.0 [61.0–81.0]", "", "")),
+        ((), GROUPS, None),  # as in the papers' tables, and of all target words
+        (("elder", "younger"), OWN[:2], ("  elder of younger and elder", "71.0 [61.0–81.0]", "", "")),
+    ],
+)
+def test_a_runs_table_has_a_line_of_two_below_the_shares_of_all(
+    two: tuple[str, ...], groups: tuple[str, ...], line: tuple[str, ...] | None
+) -> None:
+    rows = group_rows({WOMENS: (0.5, 0.2, 0.3)})
+    rows[0] |= {"binary_share": 0.71, "binary_share_ci_low": 0.61, "binary_share_ci_high": 0.81}
+    if groups != GROUPS:
+        rows = [{**row, "gender": gender} for row, gender in zip(rows[:2], groups, strict=True)]
+    frame = Frame(groups, 0.01, {}, {"explicit": "Explicit"}, two=two)
+    (table,) = probe_document(frame, {"probe_groups": rows}, [], "").tables
+    found = {str(cells[0]): cells for cells in table.rows}
+    assert ["m", "  95 % interval"] == [*found][:2]
+    assert [*found.values()][2:] == ([line] if line else [])
+
+
 # --- a study's own groups -------------------------------------------------------------------------------
-
-
-OWN = ("elder", "younger", "ageless", "other")
 
 
 def own_study(tests: Sequence[Row], n_groups: int, labels: str = "m", between: Sequence[Row] = ()) -> Content:
@@ -301,47 +315,103 @@ def test_only_clear_gaps_turn_narrow_or_widen(
 
 MODELS_SAY: Mapping[str, tuple[tuple[float, float], tuple[float, float], str]] = {
     # gap of A and of B, each with half its interval; what is said of B − A
-    "wider": ((0.1, 0.02), (0.4, 0.02), "is 30 points larger for B than for A [25 to 35]"),
-    "wider, of men": ((-0.1, 0.02), (-0.4, 0.02), "is 30 points larger for B than for A [25 to 35]"),
-    "narrower": ((0.4, 0.02), (0.1, 0.02), "is 30 points smaller for B than for A [25 to 35]"),
+    "wider": ((0.1, 0.02), (0.4, 0.02), "larger"),
+    "wider, of men": ((-0.1, 0.02), (-0.4, 0.02), "larger"),
+    "narrower": ((0.4, 0.02), (0.1, 0.02), "smaller"),
     # Less than a gap of −20 is a larger one, and more than it a smaller one.
-    "narrower, of men": ((-0.4, 0.02), (-0.1, 0.2), "is 30 points smaller for B than for A [25 to 35]"),
-    "turned": (
-        (0.1, 0.02),
-        (-0.2, 0.02),
-        "is 30 points apart [25 to 35], towards she more for men’s jobs in B than A",
-    ),
-    "opened": (
-        (0.02, 0.1),
-        (0.32, 0.02),
-        "is 30 points apart [25 to 35], towards she more for women’s jobs in B than A",
-    ),
-    "closed": (
-        (0.28, 0.02),
-        (-0.02, 0.1),
-        "is 30 points apart [25 to 35], towards she more for men’s jobs in B than A",
-    ),
+    "narrower, of men": ((-0.4, 0.02), (-0.1, 0.2), "smaller"),
+    "turned": ((0.1, 0.02), (-0.2, 0.02), "further towards men’s jobs"),
+    "opened": ((0.02, 0.1), (0.32, 0.02), "further towards women’s jobs"),
+    "closed": ((0.28, 0.02), (-0.02, 0.1), "further towards men’s jobs"),
 }
+
+
+def two_models(tests: Sequence[Row], row: Row, labels: Sequence[str] = "AB", **more: Any) -> Content:
+    shares = [row for label in labels for row in group_rows(SHARES, model=label, **more)]
+    return content(probe_part({"probe_groups": shares, "tests": [*tests]}, *labels), between={"tests": [row]})
+
+
+def gap_of_models(estimate: float, labels: Sequence[str] = "AB", **more: Any) -> Row:
+    sides = {"model_a": labels[1], "model_b": labels[0], "group_a": WOMENS, "group_b": MENS}
+    verdict = {"margin": 0.05, "equivalent": False}
+    return contrast_row(
+        "probe/group_gap/crossed/models", estimate, about(estimate), **{**sides, **verdict, **more}
+    )
 
 
 @pytest.mark.parametrize("name", MODELS_SAY)
 def test_a_gap_of_models_is_larger_or_smaller_only_where_gaps_are_clear(name: str) -> None:
-    of_a, of_b, words = MODELS_SAY[name]
+    of_a, of_b, more = MODELS_SAY[name]
     tests = [
         of_groups(estimate, about(estimate, half), model_a=label, model_b=label)
         for label, (estimate, half) in zip("AB", (of_a, of_b), strict=True)
     ]
-    change = of_b[0] - of_a[0]
-    names = {"model_a": "B", "model_b": "A", "group_a": WOMENS, "group_b": MENS, "margin": 0.05}
-    row = contrast_row("probe/group_gap/crossed/models", change, about(change), **names, equivalent=False)
-    shares = [row for label in "AB" for row in group_rows(SHARES, model=label)]
-    made = content(probe_part({"probe_groups": shares, "tests": tests}, "A", "B"), between={"tests": [row]})
-    (text,) = texts_of(made, "models")
-    lead = "Asked directly, of she and he, the gap between women’s and men’s jobs in saying she"
-    assert text.startswith(f"{lead} {words}") or text.startswith(
-        f"{lead} {words}".replace(" between women’s and men’s jobs", "")
+    (text,) = texts_of(two_models(tests, gap_of_models(of_b[0] - of_a[0])), "models")
+    between, than = ("", "than") if "further" in more else (" between women’s and men’s jobs", "than for")
+    assert text == (
+        f"Asked directly, of she and he, the gap{between} in saying she is 30 points {more} for B {than} A "
+        "[25 to 35]; they in 13 and 13 %."
     )
-    assert ("larger" in text or "smaller" in text) is ("towards" not in text)
+
+
+@pytest.mark.parametrize("labels", [("an A of four", "a B of four"), ("A", "w" * 40)])
+def test_a_gap_of_models_with_long_names_keeps_its_direction(labels: tuple[str, str]) -> None:
+    """Templates that are tried last are short, and must not lose which way."""
+    implicit = {"bias_type": "implicit"}
+    tests = [of_groups(0.02, about(0.02, 0.1), model_a=label, model_b=label, **implicit) for label in labels]
+    row = gap_of_models(-0.3, labels, **implicit)
+    (text,) = texts_of(two_models(tests, row, labels, **implicit), "models")
+    assert "the gap in saying she is 30 points further towards men’s jobs for" in text
+
+
+def test_a_change_of_a_gap_with_a_long_name_keeps_its_direction() -> None:
+    name = "the model of many words"
+    sides = {"model_a": name, "model_b": name, "bias_type": "implicit"}
+    before = of_groups(0.02, about(0.02, 0.1), **sides)
+    under = of_groups(0.3, about(0.3), **sides, debiasing_a="1", debiasing_b="1")
+    groups = {"group_a": WOMENS, "group_b": MENS}
+    change = contrast_row(
+        "probe/group_gap/crossed/debiasing", 0.28, about(0.28), **sides, **groups, debiasing_a="1"
+    )
+    rows = group_rows(SHARES, model=name, bias_type="implicit")
+    made = content(probe_part({"probe_groups": rows, "tests": [before, under, change]}, name))
+    text, *_ = texts_of(made, "help")
+    assert text.startswith("Completing a sentence, of she and he, debiasing prompt 1 changes")
+    assert ", towards she more for women’s jobs" in text
+
+
+PAIRS: Mapping[str, tuple[tuple[float, float], tuple[float, float], str]] = {
+    "follows them less": ((0.5, 0.05), (0.1, 0.05), "is 40 points smaller for B than for A [35 to 45]."),
+    "follows them more": ((0.1, 0.05), (0.5, 0.05), "is 40 points larger for B than for A [35 to 45]."),
+    "opened": (
+        (0.02, 0.1),
+        (0.42, 0.05),
+        "is 40 points further towards stereotypes for B than A [35 to 45].",
+    ),
+    "closed": ((0.38, 0.05), (-0.02, 0.1), "is 40 points further from stereotypes for B than A [35 to 45]."),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_gap_of_pairs_is_held_against_the_models_own(name: str) -> None:
+    """The row of two models has no groups; a model's own row is of all stereotypes."""
+    of_a, of_b, words = PAIRS[name]
+    own: Rows = []
+    for label, (estimate, half) in zip("AB", (of_a, of_b), strict=True):
+        scope = {"model_a": label, "model_b": label, "gender": "female", "group_a": "all", "group_b": "all"}
+        own.append(contrast_row("pairs/share/crossed/pairs", estimate, about(estimate, half), **scope))
+    change = of_b[0] - of_a[0]
+    sides = {"model_a": "B", "model_b": "A", "gender": "female"}
+    row = contrast_row("pairs/group_gap/crossed/models", change, about(change), **sides)
+    groups = {"language": "all", "stereotype": "all", "n_pairs": 9, "n_per_token_differs": 0}
+    rows = [a_row("pair_groups", model=label, **groups) for label in "AB"]
+    part = replace(probe_part({"pair_groups": rows, "tests": own}, "A", "B"), measurement="pairs")
+    made = content(replace(part, groups=(), contrast=("", "")), between={"tests": [row]})
+    text = next(one.text for one in findings(made) if one.question == "models")
+    assert (
+        text
+        == f"Of two sentences, the gap between stereotypes in the feminine sentence’s probability {words}"
+    )
 
 
 def test_unclear_gaps_of_models_are_counted() -> None:
@@ -354,8 +424,16 @@ def test_unclear_gaps_of_models_are_counted() -> None:
     equal = pair("B", "A", 0.01, about(0.01, 0.04), **inside)
     shares = [row for label in "AB" for row in group_rows(SHARES, model=label)]
     part = probe_part({"probe_groups": shares, "tests": []}, "A", "B")
+    wider = {**same, "margin": 0.1}
     for gap_row, counted in (
-        (unclear, "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear."),
+        (
+            wider,
+            "all 2 comparisons between B and A are about the same (within ±5 points and gaps ±10 points).",
+        ),
+        (
+            unclear,
+            "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear.",
+        ),
         (same, "all 2 comparisons between B and A are about the same (within ±5 points)."),
     ):
         made = content(part, between={"tests": [equal, gap_row]})

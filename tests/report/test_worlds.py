@@ -19,6 +19,7 @@ from fakes.worlds import (
     DIVERSE,
     ProbeKind,
     ProbeWorld,
+    Spread,
     WorldSpeaker,
     opened,
 )
@@ -35,6 +36,7 @@ from biaskit.runs.store import read_rows
 from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
 from biaskit.tables.quantities import OUTCOME_SHARE
+from biaskit.workflow.analyze import rebuild_tables
 
 EXACT = 1e-12
 
@@ -255,6 +257,41 @@ def rows_agree(folder: Path, number: int) -> int:
 def test_page_table_check_and_python_agree(tmp_path: Path) -> None:
     n_named = [rows_agree(tmp_path / str(number), number) for number in range(6)]
     assert sum(n_named) > 2
+
+
+@pytest.mark.parametrize(
+    ("they", "question", "quantities"),
+    [
+        ("groups", "say", ("binary_share", "share")),
+        ("models", "models", ("binary_share", "share")),
+        ("help", "help", ("binary_group_gap", "group_gap")),
+    ],
+)
+def test_they_alone_moving_is_no_direction_unless_shares_of_all_words_are_asked_for(
+    they: str, question: str, quantities: tuple[str, str], tmp_path: Path
+) -> None:
+    """A run whose women and men are the same where they has 10 % as where it has 40 %, from cells to page."""
+    kind = ProbeKind(
+        jobs=6,
+        templates=6,
+        models=2 if they == "models" else 1,
+        they=they,  # type: ignore[arg-type]
+        difference=0.4 if they == "help" else 0.0,
+        instructed=0.0 if they == "help" else None,
+        spread=Spread(0.2, 0.2, 0.1, 0.02),
+    )
+    (run,) = worlds.make_runs(tmp_path, ProbeWorld.sample(kind, 48), None)
+    for rule, quantity in zip(("of-two", "of-all"), quantities, strict=True):
+        rebuild_tables(run, {"conclusion.share": rule})
+        page = worlds._content([run], True, (), None, {}, None, bk.Silent())[0]
+        said = [one for one in findings_hold(page) if one.question == question]
+        leads = [row for row in page.every_test if row.question == question and row.lead]
+        assert quantity in {row.quantity for row in leads}
+        assert {row.is_binary for row in leads} == {rule == "of-two"}
+        named = {row.direction for row in leads if row.verdict in ("higher", "lower")}
+        assert named == (set() if rule == "of-two" else {"lower"})
+        assert all(("of she and he" in one.text.lower()) is (rule == "of-two") for one in said)
+        assert bool(said)
 
 
 @pytest.mark.nightly

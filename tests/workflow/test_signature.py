@@ -84,7 +84,7 @@ STATED_ALWAYS = {"on_prefix"}
 def probed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("probe")
     lines = [
-        {"contains": item.name, "log_probs": {" She": -0.7 - 0.3 * i**0.5, " He": -1.0, " they": -3.0}}
+        {"contains": item.name, "log_probs": {" She": -0.7 - 0.2 * i**0.5, " He": -1.0, " they": -3.0}}
         for i, item in enumerate(load_items("corpus:occugender/jobs.csv"))
     ]
     (home / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
@@ -106,6 +106,23 @@ def test_a_choice_of_the_prober_changes_a_table_and_the_signature(
 ) -> None:
     before, change = PROBE[key]
     differ(usual(probed, before), analysed(probed, {**before, **change}))
+
+
+def test_the_share_that_leads_moves_verdicts_and_no_number(probed: Path, usual: Callable[..., Made]) -> None:
+    before, after = usual(probed, {}), analysed(probed, {"conclusion.share": "of-all"})
+    differ(before, after)
+    moved = {name for name, content in before[0].items() if content != after[0][name]}
+    assert moved == {"tests.csv"}
+    rows = [list(csv.DictReader(made[0]["tests.csv"].decode().splitlines())) for made in (before, after)]
+    named = [
+        {row["quantity"] for row in table if row["verdict"] in ("higher", "lower") and row["gender"]}
+        for table in rows
+    ]
+    assert named == [{"binary_share"}, {"share"}]
+    for table in rows:
+        for row in table:
+            del row["verdict"]
+    assert rows[0] == rows[1]
 
 
 DISPLAYED = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from biaskit.common.wording import short
-from biaskit.report.findings.sentence import Foreign, Piece, pronoun
+from biaskit.report.findings.sentence import Foreign, Piece
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import distinct, where
@@ -45,14 +45,12 @@ def moved(before: Contrast | None, after: Contrast | None) -> str:
     return "widens" if abs(after.estimate) > abs(before.estimate) else "narrows"
 
 
-def towards(part: Part, change: Contrast) -> str:
-    """Say which way a gap changes that is not known to widen: ', towards she more for women’s jobs'."""
+def nearer_to(part: Part, change: Contrast) -> str:
+    """Name the group of jobs towards which a gap changes that is not known to widen: 'women’s jobs'."""
     more = (change.group_a if change.estimate > 0 else change.group_b) or ""
-    noun = "fields" if are_fields(part) else "jobs"
-    jobs = f"“{short(more, SHORT_NAME)}”"
-    if more in SPLIT:
-        jobs = f"{'women’s' if more == SPLIT[0] else 'men’s'} {noun}"
-    return f", towards {pronoun(change.gender or '')} more for {jobs}"
+    if more not in SPLIT:
+        return f"“{short(more, SHORT_NAME)}”"
+    return f"{'women’s' if more == SPLIT[0] else 'men’s'} {'fields' if are_fields(part) else 'jobs'}"
 
 
 def one_group(part: Part, group: str) -> Piece:

@@ -9,10 +9,11 @@ from statistics import fmean
 
 from biaskit.common.wording import count, listed, number_range, percent, short
 from biaskit.measurement import FOLDERS, words
+from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
-from biaskit.report.findings.groups import moved, one_group, towards, two_groups
+from biaskit.report.findings.groups import moved, nearer_to, one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
@@ -144,20 +145,22 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
     }
     pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
-    apart = False
-    if row.whole == "group_gap":
+    if row.quantity.endswith("_gap"):
         moves = moved(*(_gap(content, row, side) for side in (row.model_b, row.model_a)))
-        apart = moves not in ("widens", "narrows")
-        pieces |= {"more": "larger" if moves == "widens" else "smaller", "towards": towards(part, row)}
+        side = f"towards {nearer_to(part, row)}"
+        if not a:  # of pairs of sentences
+            side = "towards stereotypes" if row.estimate > 0 else "from stereotypes"
+        pieces["more"] = {"widens": "larger", "narrows": "smaller"}.get(moves, f"further {side}")
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
-    return claim(_templates(row, apart=apart), row, _topic([row]), using, coverage=coverage, pieces=pieces)
+    return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
 def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
-    """Find the gap between the groups of a row in one model's own answers."""
+    """Find the gap between the groups of a row in one model's own answers, or what its own pairs follow."""
     same = {name: row[name] for name in ("measurement", "bias_type", "prompt_format", "gender")}
-    quantity = row.quantity.replace("group_gap", "share")
-    same |= {name: row[name] for name in ("context", "debiasing_a", "debiasing_b", "group_a", "group_b")}
+    quantity = row.quantity.replace("group_gap", "share").removesuffix("_gap")
+    same |= {name: row[name] for name in ("context", "debiasing_a", "debiasing_b")}
+    same |= {name: row[name] or ALL for name in ("group_a", "group_b")}
     return first(content.every_test, model_a=side, model_b=side, kind="crossed", quantity=quantity, **same)
 
 
@@ -185,8 +188,8 @@ def _neither(content: Content, row: Contrast) -> str:
     return beside("", {gender: f"{' and '.join(own)} %" for gender, own in shares.items() if len(own) == 2})
 
 
-def _templates(row: Contrast, *, apart: bool) -> Templates:
-    """Make the words for one model against another; `apart`: of two gaps neither is known to be larger."""
+def _templates(row: Contrast) -> Templates:
+    """Make the words for one model against another in the quantity of a row."""
     subject = _subject(row)
     short_subject = subject.replace(" between {groups}", "")
     if row.quantity in IN_NUMBERS:
@@ -198,9 +201,6 @@ def _templates(row: Contrast, *, apart: bool) -> Templates:
             f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
             f"{short_subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
         ]
-        if apart:
-            way = "{amount} apart{ends}{towards} in {a} than"
-            clear = [f"{subject} {way} in {{b}}{{they}}.", f"{short_subject} {way} {{b}}{{they}}."]
         interval = "{span}"
     unclear = f"{subject} not clearly different for {{a}} and {{b}}"
     return Templates(

@@ -192,7 +192,8 @@ def beside(says: str, shares: Mapping[str, str]) -> str:
 
 def amount(row: Contrast) -> str:
     """Write an estimate without its sign: the words beside it say the direction."""
-    return f"{plain_number(abs(row.estimate))} nats" if _in_nats(row) else points(abs(row.estimate))
+    size = abs(row.estimate)
+    return f"{plain_number(size)} nats" if _is_log_ratio(row) else points(size)
 
 
 def ends(row: Contrast) -> str:
@@ -205,15 +206,15 @@ def ends(row: Contrast) -> str:
 
 def span(row: Contrast) -> str:
     """Write the interval beside no direction; "" without one."""
-    unit = "nats" if _in_nats(row) else "points"
+    unit = "nats" if _is_log_ratio(row) else "points"
     return "" if row.ci_low is None else f" [{_range(row, *row.shown)} {unit}]"
 
 
 def _range(row: Contrast, low: float, high: float) -> str:
-    return f"{plain_number(low)} to {plain_number(high)}" if _in_nats(row) else points_range(low, high)
+    return f"{plain_number(low)} to {plain_number(high)}" if _is_log_ratio(row) else points_range(low, high)
 
 
-def _in_nats(row: Contrast) -> bool:
+def _is_log_ratio(row: Contrast) -> bool:
     return row.quantity.startswith("log_ratio")
 
 
@@ -228,12 +229,15 @@ def number(row: Contrast, verdict: Verdict) -> str:
 
 def within(*rows: Contrast) -> str:
     """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin."""
-    margins: dict[str, str] = {}  # margin → whose, where they differ
+    of_gaps: dict[str, bool] = {}  # a margin as it is written, and whether gaps alone have it
     for row in rows:
         if row.margin is not None:
             margin = points(row.margin) if is_fraction(row.quantity) else f"{row.margin:g}"
-            margins.setdefault(f"±{margin}", "gaps " if row.whole == "group_gap" and margins else "")
-    return f" (within {listed([whose + margin for margin, whose in margins.items()])})" if margins else ""
+            of_gaps[margin] = of_gaps.get(margin, True) and row.whole == "group_gap"
+    margins = [f"gaps ±{margin}" if gaps else f"±{margin}" for margin, gaps in of_gaps.items()]
+    if len(margins) == 1:
+        margins = [margins[0].removeprefix("gaps ")]
+    return f" (within {listed(margins)})" if margins else ""
 
 
 def why(row: Row | None) -> Foreign:

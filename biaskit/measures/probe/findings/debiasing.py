@@ -15,7 +15,7 @@ from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, gender
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, outcome_of, shared
-from biaskit.report.findings.groups import moved, one_group, towards, two_groups
+from biaskit.report.findings.groups import moved, nearer_to, one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
@@ -24,6 +24,7 @@ from biaskit.report.findings.sentence import (
     beside,
     filled,
     percents,
+    pronoun,
     sentence_of,
     why,
     within,
@@ -131,7 +132,8 @@ def _largest(
         gaps = where(block.part.tests, **same, quantity=without.quantity, kind="crossed", contrast="groups")
         under = first(gaps, debiasing_a=row.debiasing_a, debiasing_b=row.debiasing_a)
         pieces["moves"] = moved(without, under)
-        pieces["towards"] = towards(block.part, row) if pieces["moves"] == "changes" else ""
+        more_for = f", towards {pronoun(block.gender)} more for {nearer_to(block.part, row)}"
+        pieces["towards"] = more_for if pieces["moves"] == "changes" else ""
         notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
     arguments = block.claim(model, row, *notes, **pieces)
     shares = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
