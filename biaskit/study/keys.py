@@ -70,7 +70,7 @@ WIDE_MARGIN = 0.2
 
 def is_fraction(quantity: str) -> bool:
     """Tell a share, or a difference of shares, from a score, a slope or a correlation."""
-    return "~" not in quantity and not quantity.startswith("srb")
+    return "~" not in quantity and quantity.endswith(("share", "gap", "asymmetry"))
 
 
 def in_fractions(margins: dict[str, float]) -> dict[str, float]:

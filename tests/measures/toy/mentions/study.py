@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from biaskit.study.keys import MARGIN, Margin, Study, key
+from biaskit.study.keys import MARGIN, Margins, Study, key
 
 
 class MentionsStudy(Study):
@@ -20,7 +20,7 @@ class MentionsStudy(Study):
     jobs: str = key("nurse,pilot,cook,judge", "jobs, separated by commas", flag="--jobs", takes="LIST")
     word: str = key("kind", "the word that is counted", flag="--word", takes="WORD")
     texts: int = key(4, "texts of each job", flag="--texts", takes="N", ge=1, le=1000)
-    margin: dict[str, Margin] = key({"mentions": 0.1}, MARGIN)
+    margin: Margins = key({"mentions": 0.1}, MARGIN)
 
 
 STUDY = MentionsStudy
