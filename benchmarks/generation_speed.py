@@ -77,8 +77,9 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--repeat", type=int, default=3)
     args = parser.parse_args()
-    opened = open_generator(args.model, label="model")
-    assert isinstance(opened, ApiGenerator)
+    opened = open_generator(args.model, label="model") if args.model.startswith("api:") else None
+    if not isinstance(opened, ApiGenerator):
+        parser.error("the model must be api:NAME@URL: the bare loop asks its server")
     url = args.model.partition("@")[2]
     ratios = []
     for number in range(args.repeat + 1):

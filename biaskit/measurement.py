@@ -306,7 +306,7 @@ def stated(name: str) -> dict[str, Any]:
 
 @cache
 def words(name: str) -> Mapping[str, Any]:
-    """Read the words.toml of a folder: templates of its sentences, its limits; imports no code."""
+    """Read the words.toml of a folder: what it says, and words that decide its numbers; imports no code."""
     return _toml(name, "words.toml")
 
 

@@ -108,7 +108,7 @@ class SampledScorer:
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = samples
-        self._batches: dict[str, list[tuple[SampleRequest, ...]]] = {}  # a cell's key → those of its samples
+        self._batches: dict[str, list[tuple[SampleRequest, ...]]] = {}  # a cell's key → its samples by batch
 
     @property
     def batch_size(self) -> int:

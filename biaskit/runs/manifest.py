@@ -101,7 +101,7 @@ class Manifest(_Table):
 
     @classmethod
     def new(cls, measurement: str, study: str, **asked: Any) -> Self:
-        """Make a manifest; its signature follows from its models."""
+        """Make a manifest; what is not stated is empty, a run's signature until `Session.turn` writes it."""
         stated = {"question": {}, "resolved": {}, "models": {}, "signature": "", **asked}
         return cls(format=1, measurement=measurement, study=study, versions=versions(), **stated)
 

@@ -137,8 +137,8 @@ def entry_of_scorer(
     return ModelEntry.of(scorer.identity, prompt_format, estimator=estimator, **kept)
 
 
-_KEPT = {"batch_size", "notes", "reach", "continuations"}
-"""Of a model's entry, what a new start takes over."""
+_KEPT = {"notes", "reach", "continuations"}
+"""Of a model's entry, what a new start takes over beside its batch size, which `ask_models` takes over."""
 
 
 def as_asked(entry: ModelEntry) -> dict[str, Any]:

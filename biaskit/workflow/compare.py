@@ -29,7 +29,6 @@ from biaskit.runs.manifest import COMPARISON, MANIFEST, ComparisonManifest, read
 from biaskit.runs.start import command_line
 from biaskit.study.keys import in_fractions, notes_on_margins
 from biaskit.tables.quantities import QUANTITIES
-from biaskit.tables.query import Tables
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import gathered
 
@@ -249,8 +248,8 @@ def _manifest(
         "margins": margins,
     }
     asked = {"question": question, "resolved": resolved, "models": models}
-    stated = {"command": command_line(), "signature": signature(signed)}
-    return ComparisonManifest.new(COMPARISON, study, **asked, **stated)
+    how = {"command": command_line(), "signature": signature(signed)}
+    return ComparisonManifest.new(COMPARISON, study, **asked, **how)
 
 
 def _write(
@@ -261,11 +260,11 @@ def _write(
     if (path / MANIFEST).exists() and (kind_name := read_manifest(path).measurement) != COMPARISON:
         raise RunError(f"{path} is a run of the measurement {kind_name}: choose another --out.")
     question, tables = manifest.question, TableSet(path)
-    made: Tables = {"tests": compared.tests, **compared.rows}
+    made: dict[str, list[Any]] = {"tests": compared.tests, **compared.rows}
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
             tables.add(name, rows)
-    compared.tests.clear()  # read back below: rows of 100 models are not held twice
+        rows.clear()  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
         "signature": manifest.signature,
         "notes": compared.notes,

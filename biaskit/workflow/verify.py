@@ -105,7 +105,7 @@ def verify(
         _confirm({label: entry.spec for label, entry in models.items() if label not in specs}, seen)
     design = manifest.design()
     row_check, drawn = _check_rows(path, kind, kind.finder(manifest, design), prompts if ask else 0, seed)
-    table_checks, rows_digest = _check_tables(path, kind, seen)
+    table_checks, rows_digest = _check_tables(path, kind, seen) if manifest.shard.whole else ([], "")
     checks = [row_check, _check_lists(manifest.resolved), *table_checks]
     if ask and imported:
         checks.append(_not_checked("texts", "imported texts: no model to query"))
@@ -229,8 +229,6 @@ def _check_lists(resolved: Mapping[str, Any]) -> Check:
 
 def _check_tables(run: Path, kind: Measurement, watcher: Watcher) -> tuple[list[Check], str]:
     """Check the tables against their digests and against those made of the rows; with the rows' digest."""
-    if not read_manifest(run).shard.whole:
-        return [], ""
     record: Mapping[str, Any] | None = read_record(run / TABLES / ANALYSIS)
     if record is None:
         return [_not_checked("tables", "the run has no tables yet: `biaskit analyze` makes them")], ""

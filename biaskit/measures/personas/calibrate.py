@@ -17,7 +17,7 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
 from biaskit.measurement import words
 from biaskit.measures.personas.design import read
-from biaskit.measures.personas.texts.documents import REQUESTED, texts_of
+from biaskit.measures.personas.texts.documents import REQUESTED, manifest_of_texts, texts_of
 from biaskit.measures.personas.texts.names import names_among
 from biaskit.measures.personas.words.alpha import MarkedList
 from biaskit.measures.personas.words.calibration import Calibration
@@ -30,7 +30,6 @@ from biaskit.report.render.cells import number
 from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.html import Printed
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table
 from biaskit.tables.sets import TABLES, write_alone
 
@@ -94,11 +93,7 @@ def calibrate(
     Raises `BiaskitError` where the run has no such texts, model or occupation.
     """
     path = run_path(run)
-    manifest = read_manifest(path)
-    if manifest.measurement != "personas":
-        raise UsageError(
-            f"{path} is a run of biaskit {manifest.measurement}; calibration needs texts (biaskit personas)."
-        )
+    manifest = manifest_of_texts(path, "; calibration needs texts")
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read(manifest.resolved, settings)

@@ -158,7 +158,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
                 rows += unit_rows(pair, scores, own, margins, seed)
 
     def of(name: str) -> dict[str, Values]:
-        return dict(zip(map(attrgetter("model"), members), map(attrgetter(name), members), strict=True))
+        return {member.model: getattr(member, name) for member in members}
 
     if any(of("shares").values()):
         scope = replace(scope, quantity="represented_share", gender="female")

@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.common.plain import group_by
 from biaskit.common.wording import count
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.findings.words import BEYOND, surely_longer
+from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
 from biaskit.records import ALL
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
@@ -76,13 +76,12 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 MOST_PANELS = 6
 MOST_WORDS, FEW_WORDS = 12, 6  # words of a panel where there are one or two, and where there are more
 MOST_MODELS = 4
-_LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 
 def words(view: View) -> Iterator[Figure]:
     """Draw a figure for each of the first models whose lists are longer than chance."""
     lists = apart_from(view.rows("word_lists", method="calibrated"), against=ALL)
-    marked = grouped(view.rows("marked_words", is_name=False, is_gender_word=False), *_LIST)
+    marked = grouped(view.rows("marked_words", is_name=False, is_gender_word=False), *LIST)
     several = len(view.models) > 1
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
         of_model = defined(where(lists, model=model), *BEYOND)
@@ -101,7 +100,7 @@ def _strongest(
     """Pick the lists with the strongest words, as many of each gender, with their words by z."""
     pairs = []
     for row in lists:
-        if words_of_list := marked.get(itemgetter(*_LIST)(row)):
+        if words_of_list := marked.get(itemgetter(*LIST)(row)):
             pairs.append((row, sorted(words_of_list, key=lambda word: (-word["z"], word["word"]))))
     pairs.sort(key=lambda pair: (-pair[1][0]["z"], str(pair[0]["occupation"])))
     by_gender = group_by(pairs, lambda pair: pair[0]["gender"])
@@ -199,13 +198,14 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     workforce = lookup(view.rows("representation"), "occupation", "workforce_share")
     order = sorted(distinct(rows, "occupation"), key=lambda name: -(workforce.get(name) or -1.0))
     axis = effects(column(defined(rows, score), score), 0.1, "closer to women · men", unit="")
+    rows_of = grouped(rows, "model", "gender", "occupation")
     panels = []
     for model in models:
         dots = []
         for gender, (_, mark) in GENDERS.items():
             points = []
             for name in order:
-                row = first(rows, model=model, gender=gender, occupation=name)
+                row = first(rows_of.get((model, gender, name), ()))
                 sure = row is not None and row[p_value] is not None and row[p_value] < SURE
                 points.append(point(row, (score,), fill="" if sure else "none"))
             dots.append(Dots(mark, points))

@@ -15,9 +15,8 @@ from biaskit.measures.personas.labels.correction import Labels, sheet_of
 from biaskit.measures.personas.labels.drawing import FOLDER, Drawn, draw, who_counts
 from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short_id, write_sheet
 from biaskit.measures.personas.recordings import RECORDED, recorded_run
-from biaskit.measures.personas.texts.documents import KEY, TextDocument, texts_of
+from biaskit.measures.personas.texts.documents import KEY, TextDocument, manifest_of_texts, texts_of
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
 
 
@@ -98,11 +97,7 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
 
 def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
     """Map the ids of a run's texts to keys, and list the texts that a share is about."""
-    manifest = read_manifest(run)
-    if manifest.measurement != "personas":
-        raise UsageError(
-            f"{run} is a run of biaskit {manifest.measurement}: labels are for texts (biaskit personas)."
-        )
+    manifest = manifest_of_texts(run, ": labels are for texts")
     check_folder(run / FOLDER)
     # A bad line stops the analysis, where a user decides about it, and no sheet.
     design = read(manifest.resolved, {"skip_bad_lines": True})

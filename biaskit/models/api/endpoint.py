@@ -225,6 +225,7 @@ def keys_by_label(texts: Sequence[str], specs: Mapping[str, str]) -> Mapping[str
     OPENAI_API_KEY. Raises `UsageError` if a key could reach a wrong host, or a label is unknown.
     """
     keys: dict[str, str] = {}
+    bare: list[str] = []
     for text in texts:
         label, equals, variable = text.partition("=")
         if not label or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable if equals else label):
@@ -233,15 +234,18 @@ def keys_by_label(texts: Sequence[str], specs: Mapping[str, str]) -> Mapping[str
                 "--api-key-env takes the name of an environment variable, never a key: give VARIABLE, or"
                 " LABEL=VARIABLE."
             )
-        keys[label] = variable
-    if all(keys.values()):
+        if equals:
+            keys[label] = variable
+        else:
+            bare.append(text)
+    if not bare:
         if unknown := sorted(set(keys) - set(specs)):
             shown = ", ".join(map(hide_urls, specs))
             raise UsageError(f"--api-key-env names {unknown[0]!r}; the models are {shown}.")
         return keys
     if len(texts) > 1:
         raise UsageError("--api-key-env: several keys need a label each, as in LABEL=VARIABLE.")
-    [variable] = texts
+    [variable] = bare
     api = [label for label, spec in specs.items() if spec.startswith("api:")]
     hosts = {model_and_host(specs[label])[1].name for label in api}
     if len(hosts) > 1:

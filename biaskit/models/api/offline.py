@@ -88,8 +88,8 @@ def assumed_abilities(
     `scoring`: None for texts. Format `auto` is asked as a chat, estimator `auto` by sampling.
     """
     estimator = "sampling" if scoring is None or scoring.estimator == "auto" else scoring.estimator
-    of_prompts = prompt_format == "auto" and estimator in ("echo", "selected-ids")
-    raw = of_prompts or prompt_format in ("raw", "completion")
+    auto_is_raw = prompt_format == "auto" and estimator in ("echo", "selected-ids")
+    raw = auto_is_raw or prompt_format in ("raw", "completion")
     k = 0 if scoring is None or estimator != "top-k" else min(scoring.k, 20)
     path = COMPLETIONS if raw else CHATS
     finding = AbilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}")

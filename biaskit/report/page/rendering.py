@@ -162,7 +162,13 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
         texts = _some(_answering(question, content.examples), MOST_TEXTS)
         said_below = findings[n_leading:][:MOST_OPEN]
         yield Section(
-            *(question, heading, drawn[:1], said_below, n_leading > 0, findings, drawn[1:]),
+            id=question,
+            heading=heading,
+            open=drawn[:1],
+            said=said_below,
+            above=n_leading > 0,
+            findings=findings,
+            figures=drawn[1:],
             tables=_answering(question, tables),
             prompts=_some(prompts, MOST_PROMPTS),
             texts=texts,

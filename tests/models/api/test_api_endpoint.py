@@ -158,7 +158,8 @@ def test_several_keys_need_labels() -> None:
     assert {} == keys_by_label([], specs)
     assert {"a": "MINE", "b": "MINE"} == keys_by_label(["MINE"], specs)
     assert {"a": "MINE", "b": "YOURS"} == keys_by_label(["a=MINE", "b=YOURS"], specs)
-    for several in (["MINE", "YOURS"], ["a=MINE", "YOURS"]):
+    # A variable may be called as a model is.
+    for several in (["MINE", "YOURS"], ["a=MINE", "YOURS"], ["a", "a=MINE"], ["a=MINE", "a"], ["a", "a"]):
         with pytest.raises(UsageError, match="need a label each"):
             keys_by_label(several, specs)
 

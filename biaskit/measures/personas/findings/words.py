@@ -19,7 +19,7 @@ from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, fi
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
-from biaskit.tables.query import Row, defined, distinct, total, undefined, where
+from biaskit.tables.query import Row, apart_from, defined, distinct, total, undefined, where
 
 _SAYS: Mapping[str, Any] = words_of_kind("personas")["how"]
 N_WORDS = 3
@@ -27,6 +27,8 @@ MOST_GROUPS = 3
 SURE = 0.05
 """False discovery rate at which lists judged together are called longer than chance."""
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
+LIST = ("model", "occupation", "origin", "gender", "against", "method")
+"""Columns of marked_words.csv and word_lists.csv that say which list a row is of."""
 
 
 def words(content: Content) -> Iterator[Sentence]:
@@ -44,7 +46,7 @@ def words(content: Content) -> Iterator[Sentence]:
 def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
     """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
-    return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != ALL]
+    return apart_from(where(table, method="calibrated", origin=origin), against=ALL)
 
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:
@@ -104,7 +106,8 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str,
         chance = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
     for i, word in enumerate(marked[:N_WORDS]):
         pieces[f"word{i}"] = Foreign(word, "“", "”")
-    templates = _SAYS["marked"][-1 - len(marked[:N_WORDS]) :]  # those for so many words, or fewer
+    lacking = f"{{word{len(marked[:N_WORDS])}}}"
+    templates = [template for template in _SAYS["marked"] if lacking not in template]
     text = filled(*templates, n=f"{n:,}", chance=chance, **pieces)
     return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 

@@ -15,7 +15,7 @@ from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.query import Row, Tables, apart_from, column, defined, distinct, grouped, total, where
+from biaskit.tables.query import Row, Tables, apart_from, column, defined, grouped, total, where
 from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
@@ -164,7 +164,7 @@ def _debiasing_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _clusters(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     kept = where(rows, kept=True)
-    of_models = distinct(apart_from(kept, model=ALL), "cluster")
+    of_models = set(column(apart_from(kept, model=ALL), "cluster"))
     shown = [row for row in where(kept, model=ALL) if row["cluster"] in of_models]
     lines = [{**row, "first": row["words"][:70]} for row in shown[:MOST_OCCUPATIONS]]
     yield from laid_out("clusters", lines, place=claim.place("GAS(P), Figure 5"))

@@ -170,7 +170,7 @@ def _only_in(tables: Tables, occupation: str, method: str) -> _Draft:
             if against == ALL:
                 # word_methods.csv leaves out a gender against both others: the two lists side by side.
                 all_others = where(marked, model=model, gender=gender, against=ALL)
-                of_other = column(apart_from(all_others, method=method), "word")
+                of_other = set(column(apart_from(all_others, method=method), "word"))
                 alone_of_gender = [row for row in all_others if row["word"] not in of_other]
             words, undefined = column(alone_of_gender, "word"), listed["n_marked"] is None
             n, shown = (UNDEFINED, UNDEFINED) if undefined else (str(len(words)), _listed(words))
@@ -199,8 +199,7 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
         se = number(None if row["se"] is None else 100 * row["se"], 2)
         cells[row["occupation"], row["model"]] = (percent(row["female_share"]), se, str(n))
-    occupations = distinct(over_prompts, "occupation")
-    labels = dict(zip(occupations, zip(occupations, strict=True), strict=True))
+    labels = {name: (name,) for name in distinct(over_prompts, "occupation")}
     for draft, models in _side_by_side("shares", labels, distinct(over_prompts, "model"), cells):
         rows = [row for row in over_prompts if row["model"] in models]
         note = draft.table.note + because(rows, "female_share", "se")

@@ -14,7 +14,7 @@ from typing import Any
 
 from biaskit.common.wording import count, listed, people, short
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.findings.words import BEYOND, surely_longer
+from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
 from biaskit.measures.personas.printing.document import ORIGINS, WHO, group_tables
 from biaskit.measures.personas.printing.papers import MOST_LETTERS
 from biaskit.records import ALL
@@ -27,15 +27,14 @@ _SAYS: Mapping[str, Any] = words_of_kind("personas")["papers"]["marked_words"]
 NAME = "marked-words"
 MOST_IN_A_CELL = 500  # letters: TeX cannot read a line of a megabyte
 MOST_ROWS = 40  # words of one gender in the texts of one model, the strongest first
-_LIST = ("model", "occupation", "origin", "gender", "against", "method")
-_KEY = itemgetter(*_LIST)
+_KEY = itemgetter(*LIST)
 
 
 def word_tables(tables: Tables) -> Iterator[PaperTable]:
     """Make a table for each model that has a list longer than chance, from the public tables."""
     calibrated = where(tables.get("word_lists", ()), method="calibrated")
     beyond = where(tables.get("marked_words", ()), is_name=False, is_gender_word=False)
-    of_list = grouped(beyond, *_LIST)
+    of_list = grouped(beyond, *LIST)
     models = distinct(calibrated, "model")
     for model in models:
         lists = _lists(where(calibrated, model=model))

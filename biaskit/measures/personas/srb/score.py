@@ -192,9 +192,9 @@ def srb_scores(
 
     once = cache(null) if callable(null) else null
 
-    def without(names: frozenset[str]) -> dict[str, SrbScore]:
-        removed = PRONOUNS[pronouns].union(names)
-        left_out = removed if pronouns == "all" else names
+    def without(unwanted: frozenset[str]) -> dict[str, SrbScore]:
+        removed = PRONOUNS[pronouns].union(unwanted)
+        left_out = removed if pronouns == "all" else unwanted
         ordered: dict[str, Sequence[MarkedWord]] = {}
         for gender in WOMEN_AND_MEN:
             kept = [marked for marked in targets[gender] if marked.word not in left_out]
@@ -259,7 +259,7 @@ class _Targets:
         if undefined := int(np.isnan(made.z.sum(axis=1)).sum()):
             return f"{undefined} of {len(made.z)} shuffles leave a gender without calibration words"
         allowed = mask(made.words, lambda word: self.has(word) and word not in self.left_out)
-        n_female, n_male = map(len, self.z_of.values())
+        n_female, n_male = len(self.z_of["female"]), len(self.z_of["male"])
         female = _top(np.where(made.in_female & allowed, made.z, -np.inf), n_female)
         male = _top(np.where(made.in_male & allowed, -made.z, -np.inf), n_male)
         if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
@@ -268,7 +268,8 @@ class _Targets:
 
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
-    with_vector, (female, male) = list(filter(targets.has, candidates)), map(list, targets.z_of.values())
+    with_vector = list(filter(targets.has, candidates))
+    female, male = list(targets.z_of["female"]), list(targets.z_of["male"])
     of_targets = map(attrgetter("word"), chain.from_iterable(targets.ordered.values()))
     oov = {*candidates, *of_targets}.difference(with_vector, female, male)
     bare = SrbScore(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from biaskit.common.marks import first_mark, legible
 from biaskit.common.plain import group_by
 from biaskit.common.provenance import canonical_json
-from biaskit.errors import RunError
+from biaskit.errors import RunError, UsageError
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.filling import Filling, Tally
 from biaskit.measures.personas.sampling.series import sample_keys, series_of_design
@@ -28,7 +28,7 @@ from biaskit.measures.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.models.entry import ModelEntry
 from biaskit.records import GENDERS, Finish
 from biaskit.runs.drift import Answerers
-from biaskit.runs.manifest import Manifest
+from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
 
@@ -145,6 +145,14 @@ class _StoredTexts:
     def digest_of(self, texts: Iterable[TextDocument]) -> str:
         """Compute SHA-256 of the rows behind some texts, in their order."""
         return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
+
+
+def manifest_of_texts(run: Path, why: str) -> Manifest:
+    """Read the manifest of a run of texts. Raises `UsageError` for another run; `why`: what needs texts."""
+    manifest = read_manifest(run)
+    if manifest.measurement != "personas":
+        raise UsageError(f"{run} is a run of biaskit {manifest.measurement}{why} (biaskit personas).")
+    return manifest
 
 
 def texts_of(

@@ -301,7 +301,7 @@ def _shown(step: Step) -> str:
 
 def _most_stable(steps: Sequence[Step]) -> Step | None:
     """Find the alpha of the largest stability; ties go to the one nearest 0.15, then to the smaller."""
-    stable = {step: step.stability for step in steps if step.stability is not None}
-    tied = [step for step in stable if stable[step] >= max(stable.values()) - TIED]
+    largest = max((step.stability for step in steps if step.stability is not None), default=0.0)
+    tied = [step for step in steps if step.stability is not None and step.stability >= largest - TIED]
     # In twentieths: 0.10 and 0.20 are equally near 0.15, but as doubles they are not.
     return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha), default=None)

@@ -202,8 +202,9 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
         for (gender, against), of_both in group_by(lists_here, attrgetter("gender", "against")).items():
             words = {word_list.method: word_list.listed for word_list in of_both}
             for method, rival in permutations(reversed(METHODS)) if against != ALL else ():
+                of_rival = set(words[rival])
                 for word in words[method]:
-                    if word not in words[rival]:
+                    if word not in of_rival:
                         yield {**_scope(key), "gender": gender, "word": word, "only_in": method}
 
 
