@@ -73,7 +73,8 @@ WIDE_MARGIN = 0.2
 
 def is_fraction(quantity: str) -> bool:
     """Tell a share, or a difference of shares, from a score, a slope or a correlation."""
-    return "~" not in quantity and not quantity.startswith(("srb", "log_ratio"))
+    fractions = ("share", "gap", "asymmetry")
+    return "~" not in quantity and not quantity.startswith("log_ratio") and quantity.endswith(fractions)
 
 
 def in_fractions(margins: dict[str, float]) -> dict[str, float]:
