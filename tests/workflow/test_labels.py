@@ -442,7 +442,7 @@ def test_few_labels_pool_strata_and_the_reason_says_so(tmp_path: Path) -> None:
     _, truth = drawn(texts(200), tmp_path / "r", n=30)
     rows = load(tmp_path / "r", filled(tmp_path / "a.csv", truth)).representation
     rows = rows[rows["template_id"] == "all"]
-    assert rows["reason"].str.contains("classes of texts with fewer than 10 labels pooled").all()
+    assert rows["reason"].str.contains("classes of texts with fewer than 5 labels pooled").all()
     assert rows["share_corrected"].notna().all()
 
 
@@ -603,8 +603,25 @@ def test_worlds_are_what_they_say() -> None:
     worlds = module_of(BENCHMARKS / "label_worlds.py")
     for world in worlds.WORLDS:
         sampled_texts = [world.texts(np.random.default_rng(seed)) for seed in range(20)]
-        seen = Counter(label for _, truth in sampled_texts for label in truth.values())
-        share = seen["female"] / (seen["female"] + seen["male"])
-        assert pytest.approx(world.truth, abs=0.02) == share
-        silent = np.mean([text.gender is None for made, _ in sampled_texts for text in made])
-        assert pytest.approx(world.silent, abs=0.02) == silent
+        shares = []
+        for i, prompt in enumerate(world.prompts):
+            seen, silent = Counter(), []
+            for texts, truth in sampled_texts:
+                of_prompt = [text for text in texts if text.template_id == f"prompt {i}"]
+                seen.update(truth[text.key] for text in of_prompt)
+                silent += [text.gender is None for text in of_prompt]
+            shares.append(seen["female"] / (seen["female"] + seen["male"]))
+            assert pytest.approx(prompt.silent, abs=0.02) == np.mean(silent)
+        assert pytest.approx(world.truth, abs=0.02) == np.mean(shares)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [16, 64, 200])
+def test_intervals_contain_the_mean_of_prompts_that_name_people_in_95_and_40_percent(
+    n: int, tmp_path: Path
+) -> None:
+    worlds = module_of(BENCHMARKS / "label_worlds.py")
+    for world in worlds.WORLDS[5:]:
+        coverage, _, _, _, bias, _ = map(float, worlds.run(world, n, 200, tmp_path).split()[1:])
+        assert 91 < coverage < 99.5
+        assert abs(bias) < 2

@@ -56,7 +56,7 @@ METHODS_VERSION = {
     "association": 2,
     "outcomes": 3,
     "representation": 2,
-    "labels": 1,
+    "labels": 2,
     "words": 5,
     "srb": 5,
     "clusters": 2,
