@@ -17,14 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.compare.pairs import Side
+from biaskit.measures.personas.compare import pair_rows_of_texts, texts_of
 from biaskit.measures.personas.labels.correction import Labels, corrected
 from biaskit.measures.personas.labels.drawing import draw
 
 N_WORLDS = 1_000
-N_TEXTS = 800
+N_TEXTS, N_JOBS = 800, 10
 LABELLED = {1: (25, 50, 100, 200, 400), 2: (16, 64, 200)}  # by the number of prompts
 CELL = ("m", "nurse")
 PLAIN = {"read": True, "requested_gender": None, "refused": False, "empty": False}
+STUDY: Any = SimpleNamespace(batch=None, per_gender=0)
 ROW = {"model": CELL[0], "occupation": CELL[1], "template_id": "all", "reason": None}
 
 
@@ -118,8 +121,7 @@ def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
         labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
         templates = tuple(dict.fromkeys(text.template_id for text in texts))
         documents: Any = SimpleNamespace(texts=texts, imported=True, template_ids=templates)
-        study: Any = SimpleNamespace(batch=None, per_gender=0)
-        row = corrected(folder, labels, documents, study, [ROW])[0][0]
+        row = corrected(folder, labels, documents, STUDY, [ROW])[0][0]
         of_prompts = []
         for template in templates:
             said = [text.gender for text in texts if text.gender and text.template_id == template]
@@ -135,6 +137,44 @@ def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
     return f"{n:4}{numbers}"
 
 
+def false_directions(labelled: tuple[bool, bool], n_worlds: int, folder: Path) -> float:
+    """Compare two equal models whose texts a person labels or not: how often a direction is named.
+
+    Ten jobs, 400 texts of each; nine of ten are about women, the rules wrong in 6 %; ten labels a job.
+    """
+    prompt, n_false = Prompt(0.0, 0.0, 0.0, 0.9, 0.06), 0
+    for seed in range(n_worlds):
+        rng, tables = np.random.default_rng(seed), list[Any]()
+        for is_labelled in labelled:
+            texts, rows, truth = list[Any](), list[dict[str, Any]](), dict[str, str]()
+            for job in map(str, range(N_JOBS)):
+                of_job, truth_of_job = prompt.texts(rng, job, 400)
+                for text in of_job:
+                    text.occupation, text.template_id = job, "texts"
+                n = sum(text.gender == "female" for text in of_job)
+                counts = {"n_texts": 400, "n_female": n, "n_male": 400 - n, "n_nonbinary": 0}
+                counts |= {"n_not_inferred": 0, "n_refused": 0, "n_empty": 0}
+                for template in ("texts", "all"):
+                    scope = {"occupation": job, "template_id": template, "female_share": n / 400}
+                    rows.append({**ROW, **counts, **scope})
+                texts, truth = texts + of_job, truth | truth_of_job
+            if is_labelled:
+                drawn = draw(texts, 10 * N_JOBS, seed)
+                drawn.store(folder)
+                labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
+                documents: Any = SimpleNamespace(texts=texts, imported=True, template_ids=("texts",))
+                rows = corrected(folder, labels, documents, STUDY, rows)[0]
+            tables.append(rows)
+        of_model = {}
+        for name, rows in zip("ab", tables, strict=True):
+            renamed = {"representation": [{**row, "model": name} for row in rows]}
+            of_model |= texts_of(renamed, {name: "chat"}, run="", seed=1)
+        found = pair_rows_of_texts((Side("b", ("b",)), Side("a", ("a",))), of_model, {})[0]
+        paired = next(row for row in found if row.kind == "paired")
+        n_false += paired.ci_low > 0 or paired.ci_high < 0
+    return n_false / n_worlds
+
+
 def main() -> None:
     """Print a table for each world."""
     n_worlds = int(sys.argv[1]) if len(sys.argv) > 1 else N_WORLDS
@@ -145,6 +185,10 @@ def main() -> None:
             print(f"   n{''.join(f'{head:>11}' for head in heads)}")
             for n in LABELLED[len(world.prompts)]:
                 print(run(world, n, n_worlds, Path(folder)), flush=True)
+        print("\ntwo equal models, rules wrong in 6 %: a direction is named in")
+        for labelled in ((False, False), (True, False), (True, True)):
+            named = 100 * false_directions(labelled, n_worlds, Path(folder))
+            print(f"{named:6.1f} % with labels of {sum(labelled)} of them")
 
 
 if __name__ == "__main__":

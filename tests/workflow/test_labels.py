@@ -498,6 +498,16 @@ def test_own_groups_and_models_are_corrected_alike(tmp_path: Path) -> None:
         or between["bound_low"] is None
         or pd.isna(between["bound_low"])
     )
+    # Labels of one model alone would make a difference of the rules' errors.
+    by_one = {short_id(key) for key in made.genders.query("model == 'one'")["key"]}
+    some = {key: word for key, word in truth.items() if key in by_one}
+    made = load(tmp_path / "r", filled(tmp_path / "b.csv", some))
+    tests, rows = made.table("tests"), made.representation.query("template_id == 'all'")
+    between = tests[(tests["quantity"] == "represented_share") & (tests["kind"] == "welch")].iloc[0]
+    means = rows.groupby("model")["female_share"].mean()
+    assert 2 == rows["share_corrected"].notna().sum()
+    assert pytest.approx(means["two"] - means["one"]) == between["estimate"]
+    assert "a person's labels are not used: not all these models and occupations" in between["reason"]
 
 
 def test_texts_in_a_language_that_the_rules_do_not_read_get_a_share(tmp_path: Path) -> None:
@@ -625,3 +635,11 @@ def test_intervals_contain_the_mean_of_prompts_that_name_people_in_95_and_40_per
         coverage, _, _, _, bias, _ = map(float, worlds.run(world, n, 200, tmp_path).split()[1:])
         assert 91 < coverage < 99.5
         assert abs(bias) < 2
+
+
+@pytest.mark.slow
+def test_a_labelled_model_is_held_against_an_unlabelled_one_by_the_rules_of_both(tmp_path: Path) -> None:
+    # By labels on one side alone, the rules' errors were a difference: found in 14 of 25 worlds without one.
+    worlds = module_of(BENCHMARKS / "label_worlds.py")
+    for labelled in ((True, False), (True, True)):
+        assert worlds.false_directions(labelled, 25, tmp_path) <= 0.16
