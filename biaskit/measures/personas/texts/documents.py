@@ -61,6 +61,7 @@ class TextDocument:
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read its author's texts
     copy_of: str | None = None  # the key of the first text that it is a copy of
+    alone: bool = False  # whether it counts by itself, copy or not
     mark: str | None = None  # the first written line mark, tag or code in it
     shingles: Shingles = field(default_factory=partial(shingles_of, ""), compare=False, repr=False)
 
@@ -81,8 +82,8 @@ class TextDocument:
 
     @property
     def unit(self) -> str:
-        """What it and its copies are one of: a unit of evidence, by the key of the first."""
-        return self.copy_of or self.key
+        """What it is one of with its copies, unless each counts: a unit of evidence, by the first's key."""
+        return self.key if self.alone else self.copy_of or self.key
 
     @property
     def refused(self) -> bool:
@@ -189,7 +190,7 @@ def read_documents(
     unused = stored.by_key.keys() - set(map(KEY, texts))
     occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
-        _as_read(texts, design.study, english),
+        _as_read(texts, design.study, english, imported=False),
         tokens,
         evidence,
         english,
@@ -213,7 +214,7 @@ def read_imported(
     listed = [item.name for item in design.occupations if item.name in occupations]
     ordered = dict.fromkeys([*listed, *occupations])
     return TextDocuments(
-        _as_read(texts, design.study, stored.english),
+        _as_read(texts, design.study, stored.english, imported=True),
         tokens,
         stored.evidence,
         stored.english,
@@ -333,7 +334,11 @@ def _needed(
 
 
 def _as_read(
-    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
+    texts: Sequence[TextDocument],
+    study: PersonasStudy,
+    english: Mapping[str, EnglishEvidence],
+    *,
+    imported: bool,
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out)."""
     held_out = _held_out(texts, study)
@@ -341,12 +346,14 @@ def _as_read(
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
+    # What a model writes again it is likely to write; a file repeats a text for other reasons.
+    alone = study.copies == "all" or (study.copies == "auto" and not imported)
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
         is_read = english[text.model].read
-        found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of))
+        found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of, alone=alone))
     return tuple(found)
 
 
