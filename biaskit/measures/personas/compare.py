@@ -115,16 +115,18 @@ def texts_of(
         values: dict[tuple[str, str], Values] = {}
         for gender, score in product(WOMEN_AND_MEN, SCORES):
             values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
-        labelled = [row["occupation"] for row in rows if row.get("share_corrected") is not None]
+        by_rules = _shares([{**row, "share_corrected": None} for row in rows])
+        labelled = frozenset(row["occupation"] for row in rows if row.get("share_corrected") is not None)
+        templates = tuple(map(str, distinct(without_debiasing(rows), "template_id")))
         texts_of_model[model] = Texts(
             model,
             run,
             prompt_format,
             values,
-            _shares([{**row, "share_corrected": None} for row in rows]),
+            by_rules,
             _shares(rows),
-            frozenset(labelled),
-            tuple(map(str, distinct(without_debiasing(rows), "template_id"))),
+            labelled,
+            templates,
             vectors=vectors_of(scores),
             asked=asked or PromptTexts(),
             seed=seed,
@@ -169,8 +171,10 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
                 rows += unit_rows(pair, scores, own, margins, seed)
 
     # The rules' errors would be a difference between a side that labels correct and one that they do not.
-    known = [{job for job, share in member.by_labels.mean.items() if share is not None} for member in members]
-    all_labelled = all(set.intersection(*known) <= member.labelled for member in members)
+    common = set(members[0].by_labels.mean)
+    for member in members:
+        common &= {job for job, share in member.by_labels.mean.items() if share is not None}
+    all_labelled = all(common <= member.labelled for member in members)
     shares = {member.model: member.by_labels if all_labelled else member.by_rules for member in members}
 
     def of(name: str) -> dict[str, Values]:

@@ -133,8 +133,8 @@ def _corrected(
         return {"n_labelled": n, "reason": f"labels were drawn of {n_then} texts, now there are {len(texts)}"}
     n_of = np.bincount(prompts[labelled], minlength=len(templates)).tolist()
     if min(n_of) < FEWEST_OF_STRATUM:
-        few = f"{count(min(n_of), 'label')} of prompt {templates[n_of.index(min(n_of))]}"
-        return {"n_labelled": n, "reason": f"{few}: a corrected share needs {FEWEST_OF_STRATUM} of each"}
+        prompt = f"{count(min(n_of), 'label')} of prompt {templates[n_of.index(min(n_of))]}"
+        return {"n_labelled": n, "reason": f"{prompt}: a corrected share needs {FEWEST_OF_STRATUM} of each"}
     probability = np.where(is_drawn, found.probability, 1.0)
     strata, n_copies = pooled(by_rules, prompts, labelled), Counter(text.unit for text in texts).values()
     independent = len(texts) ** 2 / sum(c * c for c in n_copies)

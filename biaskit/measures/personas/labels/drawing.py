@@ -100,9 +100,9 @@ def draw(texts: Sequence[TextDocument], n: int, seed: int) -> Drawn:
         done = numbers[stratum]
         return (len(strata[stratum]) / len(prompts[prompt]) * spread) ** 2 / (done * (done + 1) or 1e-9)
 
-    for prompt, least in [*fewest.items(), (None, n - sum(fewest.values()))]:
+    for one, least in [*fewest.items(), (None, n - sum(fewest.values()))]:
         for _ in range(least):
-            open_ones = [s for s in strata if prompt in (None, s[0]) and numbers[s] < len(strata[s])]
+            open_ones = [s for s in strata if one in (None, s[0]) and numbers[s] < len(strata[s])]
             numbers[max(open_ones, key=gain)] += 1
     probability: dict[str, float] = {}
     for (prompt, gender), of_stratum in strata.items():
