@@ -71,9 +71,8 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         spots = spots_of(items.of_occupations(of_model), of_model, "occupation")
         squares.append(square(model, "texts", spots, view.marks[model]))
     n, texts = len(distinct(rows, "occupation")), spread(rows, "n_texts")
-    bars, labels = _CAPTIONS["by_rules"], by_labels(rows)
-    if labels:
-        bars = _CAPTIONS["by_labels"].format(labels)
+    labels = by_labels(rows)
+    bars = _CAPTIONS["by_labels"].format(labels) if labels else _CAPTIONS["by_rules"]
     caption = _CAPTIONS["scatter"].format(place=view.place("Figure 6"), n=n, texts=texts, bars=bars)
     return Plot([Band(squares)], caption, LEGEND[:1])
 

@@ -99,10 +99,8 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: st
 def _marked(
     lists: Sequence[Row], longer: int, marked: Sequence[str], topic: str, using: str, **pieces: Piece
 ) -> Sentence:
-    """Say how many lists are longer than chance, of one how many words it has, and the first words.
-
-    A word may be in several lists, as may one that is there by chance: their lengths are not summed.
-    """
+    """Say how many lists are longer than chance, or how many words one has, and the first words."""
+    # A word may be in several lists, so their lengths have no sum to speak of.
     says, pieces["n"], pieces["count"] = "in_lists", f"{longer:,}", count(len(lists), "occupation")
     if len(lists) == 1:
         n, by_chance = lists[0]["n_marked_beyond"], lists[0]["null_mean"]

@@ -190,7 +190,7 @@ def read_documents(
     unused = stored.by_key.keys() - set(map(KEY, texts))
     occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
-        _as_read(texts, design.study, english, imported=False),
+        _as_read(texts, design.study, english),
         tokens,
         evidence,
         english,
@@ -214,7 +214,7 @@ def read_imported(
     listed = [item.name for item in design.occupations if item.name in occupations]
     ordered = dict.fromkeys([*listed, *occupations])
     return TextDocuments(
-        _as_read(texts, design.study, stored.english, imported=True),
+        _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
@@ -334,11 +334,7 @@ def _needed(
 
 
 def _as_read(
-    texts: Sequence[TextDocument],
-    study: PersonasStudy,
-    english: Mapping[str, EnglishEvidence],
-    *,
-    imported: bool,
+    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out)."""
     held_out = _held_out(texts, study)
@@ -346,13 +342,13 @@ def _as_read(
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
-    # What a model writes again it is likely to write; a file repeats a text for other reasons.
-    alone = study.copies == "all" or (study.copies == "auto" and not imported)
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
         is_read = english[text.model].read
+        # What a model writes again it is likely to write; a file repeats a text for other reasons.
+        alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
         found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of, alone=alone))
     return tuple(found)
 
