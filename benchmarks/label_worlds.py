@@ -17,22 +17,24 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.compare.pairs import Side
+from biaskit.measures.personas.compare import pair_rows_of_texts, texts_of
 from biaskit.measures.personas.labels.correction import Labels, corrected
 from biaskit.measures.personas.labels.drawing import draw
 
 N_WORLDS = 1_000
-N_TEXTS = 800
-LABELLED = (25, 50, 100, 200, 400)
+N_TEXTS, N_JOBS = 800, 10
+LABELLED = {1: (25, 50, 100, 200, 400), 2: (16, 64, 200)}  # by the number of prompts
 CELL = ("m", "nurse")
 PLAIN = {"read": True, "requested_gender": None, "refused": False, "empty": False}
+STUDY: Any = SimpleNamespace(batch=None, per_gender=0)
 ROW = {"model": CELL[0], "occupation": CELL[1], "template_id": "all", "reason": None}
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What texts are like; shares are of the texts named before."""
+class Prompt:
+    """What texts of a prompt are like; shares are of the texts named before."""
 
-    name: str
     silent: float  # texts in which the rules find no gender
     women_of_silent: float  # of silent texts that are about anybody
     nobody: float  # silent texts that are about nobody
@@ -46,34 +48,66 @@ class World:
         women = of_silent * self.women_of_silent + (1 - self.silent) * self.women_of_others
         return women / (of_silent + 1 - self.silent)
 
-    def texts(self, rng: np.random.Generator) -> tuple[list[Any], dict[str, str]]:
-        """Draw texts as the analysis sees them, and what each is about."""
-        silent = rng.random(N_TEXTS) < self.silent
-        women = rng.random(N_TEXTS) < np.where(silent, self.women_of_silent, self.women_of_others)
-        nobody = silent & (rng.random(N_TEXTS) < self.nobody)
-        said = women ^ (rng.random(N_TEXTS) < self.wrong)
-        truth = {str(i): "none" if nobody[i] else ("male", "female")[int(women[i])] for i in range(N_TEXTS)}
-        texts = [
-            SimpleNamespace(
-                model=CELL[0],
-                occupation=CELL[1],
-                key=str(i),
-                unit=str(i),
-                gender=(gender := None if silent[i] else ("male", "female")[int(said[i])]),
-                association=SimpleNamespace(gender=gender),
-                **PLAIN,
+    def texts(self, rng: np.random.Generator, template: str, n: int) -> tuple[list[Any], dict[str, str]]:
+        """Draw n texts as the analysis sees them, and what each is about."""
+        silent = rng.random(n) < self.silent
+        women = rng.random(n) < np.where(silent, self.women_of_silent, self.women_of_others)
+        nobody = silent & (rng.random(n) < self.nobody)
+        said = women ^ (rng.random(n) < self.wrong)
+        texts, truth = [], {}
+        for i in range(n):
+            gender, key = None if silent[i] else ("male", "female")[int(said[i])], f"{template} {i}"
+            truth[key] = "none" if nobody[i] else ("male", "female")[int(women[i])]
+            of_text = {"template_id": template, "key": key, "unit": key, "gender": gender}
+            association = SimpleNamespace(gender=gender)
+            texts.append(
+                SimpleNamespace(
+                    model=CELL[0], occupation=CELL[1], association=association, **of_text, **PLAIN
+                )
             )
-            for i in range(N_TEXTS)
-        ]
+        return texts, truth
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Prompts whose shares weigh the same, however many of their texts name a gender."""
+
+    name: str
+    prompts: tuple[Prompt, ...]
+
+    @property
+    def truth(self) -> float:
+        """The mean of the prompts' shares of women."""
+        return float(np.mean([prompt.truth for prompt in self.prompts]))
+
+    def texts(self, rng: np.random.Generator) -> tuple[list[Any], dict[str, str]]:
+        """Draw as many texts of each prompt, and what each is about."""
+        texts, truth = list[Any](), dict[str, str]()
+        for i, prompt in enumerate(self.prompts):
+            of_prompt = prompt.texts(rng, f"prompt {i}", N_TEXTS // len(self.prompts))
+            texts += of_prompt[0]
+            truth |= of_prompt[1]
         return texts, truth
 
 
 WORLDS = (
-    World("silent texts 70 % women, others 50 %", 0.4, 0.7, 0.0, 0.5, 0.04),
-    World("the same, half of the silent about nobody", 0.4, 0.7, 0.5, 0.5, 0.04),
-    World("silent texts 70 % women, others 10 %", 0.4, 0.7, 0.5, 0.1, 0.04),
-    World("few women: silent 10 %, others 5 %", 0.4, 0.1, 0.5, 0.05, 0.01),
-    World("rules wrong in every fifth text", 0.4, 0.7, 0.5, 0.5, 0.2),
+    World("silent texts 70 % women, others 50 %", (Prompt(0.4, 0.7, 0.0, 0.5, 0.04),)),
+    World("the same, half of the silent about nobody", (Prompt(0.4, 0.7, 0.5, 0.5, 0.04),)),
+    World("silent texts 70 % women, others 10 %", (Prompt(0.4, 0.7, 0.5, 0.1, 0.04),)),
+    World("few women: silent 10 %, others 5 %", (Prompt(0.4, 0.1, 0.5, 0.05, 0.01),)),
+    World("rules wrong in every fifth text", (Prompt(0.4, 0.7, 0.5, 0.5, 0.2),)),
+    World(
+        "two prompts that name people in 95 and 40 %",
+        (Prompt(0.15, 0.7, 1 / 3, 0.6, 0.04), Prompt(0.7, 0.3, 6 / 7, 0.2, 0.04)),
+    ),
+    World(
+        "the same, rules silent in 40 % more",
+        (Prompt(0.45, 0.7, 1 / 9, 0.6, 0.04), Prompt(0.8, 0.3, 3 / 4, 0.2, 0.04)),
+    ),
+    World(
+        "the same two, rules wrong in 15 %",
+        (Prompt(0.15, 0.7, 1 / 3, 0.6, 0.15), Prompt(0.7, 0.3, 6 / 7, 0.2, 0.15)),
+    ),
 )
 
 
@@ -85,11 +119,14 @@ def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
         drawn = draw(texts, n, seed)
         drawn.store(folder)
         labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
-        documents: Any = SimpleNamespace(texts=texts, imported=True)
-        study: Any = SimpleNamespace(batch=None, per_gender=0)
-        row = corrected(folder, labels, documents, study, [ROW])[0][0]
-        said = [text.gender for text in texts if text.gender]
-        of_rules.append(said.count("female") / len(said) - world.truth)
+        templates = tuple(dict.fromkeys(text.template_id for text in texts))
+        documents: Any = SimpleNamespace(texts=texts, imported=True, template_ids=templates)
+        row = corrected(folder, labels, documents, STUDY, [ROW])[0][0]
+        of_prompts = []
+        for template in templates:
+            said = [text.gender for text in texts if text.gender and text.template_id == template]
+            of_prompts.append(said.count("female") / len(said))
+        of_rules.append(np.mean(of_prompts) - world.truth)
         errors.append(row["share_corrected"] - world.truth)
         covered.append(row["corrected_low"] <= world.truth <= row["corrected_high"])
         alone.append(row["labelled_low"] <= world.truth <= row["labelled_high"])
@@ -100,6 +137,44 @@ def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
     return f"{n:4}{numbers}"
 
 
+def false_directions(labelled: tuple[bool, bool], n_worlds: int, folder: Path) -> float:
+    """Compare two equal models whose texts a person labels or not: how often a direction is named.
+
+    Ten jobs, 400 texts of each; nine of ten are about women, the rules wrong in 6 %; ten labels a job.
+    """
+    prompt, n_false = Prompt(0.0, 0.0, 0.0, 0.9, 0.06), 0
+    for seed in range(n_worlds):
+        rng, tables = np.random.default_rng(seed), list[Any]()
+        for is_labelled in labelled:
+            texts, rows, truth = list[Any](), list[dict[str, Any]](), dict[str, str]()
+            for job in map(str, range(N_JOBS)):
+                of_job, truth_of_job = prompt.texts(rng, job, 400)
+                for text in of_job:
+                    text.occupation, text.template_id = job, "texts"
+                n = sum(text.gender == "female" for text in of_job)
+                counts = {"n_texts": 400, "n_female": n, "n_male": 400 - n, "n_nonbinary": 0}
+                counts |= {"n_not_inferred": 0, "n_refused": 0, "n_empty": 0}
+                for template in ("texts", "all"):
+                    scope = {"occupation": job, "template_id": template, "female_share": n / 400}
+                    rows.append({**ROW, **counts, **scope})
+                texts, truth = texts + of_job, truth | truth_of_job
+            if is_labelled:
+                drawn = draw(texts, 10 * N_JOBS, seed)
+                drawn.store(folder)
+                labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
+                documents: Any = SimpleNamespace(texts=texts, imported=True, template_ids=("texts",))
+                rows = corrected(folder, labels, documents, STUDY, rows)[0]
+            tables.append(rows)
+        of_model = {}
+        for name, rows in zip("ab", tables, strict=True):
+            renamed = {"representation": [{**row, "model": name} for row in rows]}
+            of_model |= texts_of(renamed, {name: "chat"}, run="", seed=1)
+        found = pair_rows_of_texts((Side("b", ("b",)), Side("a", ("a",))), of_model, {})[0]
+        paired = next(row for row in found if row.kind == "paired")
+        n_false += paired.ci_low > 0 or paired.ci_high < 0
+    return n_false / n_worlds
+
+
 def main() -> None:
     """Print a table for each world."""
     n_worlds = int(sys.argv[1]) if len(sys.argv) > 1 else N_WORLDS
@@ -108,8 +183,12 @@ def main() -> None:
         for world in WORLDS:
             print(f"\n{world.name}: truth {100 * world.truth:.1f} %, {N_TEXTS} texts")
             print(f"   n{''.join(f'{head:>11}' for head in heads)}")
-            for n in LABELLED:
+            for n in LABELLED[len(world.prompts)]:
                 print(run(world, n, n_worlds, Path(folder)), flush=True)
+        print("\ntwo equal models, rules wrong in 6 %: a direction is named in")
+        for labelled in ((False, False), (True, False), (True, True)):
+            named = 100 * false_directions(labelled, n_worlds, Path(folder))
+            print(f"{named:6.1f} % with labels of {sum(labelled)} of them")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--separator", "CHARACTER", SEPARATOR)
 @option("--variant", None, "released: as in GAS(P)'s scripts.", type=VARIANTS)
+@option("--copies", None, "Near copies count once, or all.", type=click.Choice(["once", "all"]))
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @option("--vectors", "SOURCE", "Word vectors: corpus, pretrained:PATH or marked-lists.")
 @option("--srb-seeds", "SEEDS", "Seeds of the word vectors, such as 1-5.")
@@ -83,7 +84,7 @@ def command(
     recorded:demo-base is a shipped corpus of texts by the model demo-base.
     """
     chosen: dict[str, Any] = {}
-    for name in ("variant", "hold_out", "vectors", "srb_seeds"):
+    for name in ("variant", "copies", "hold_out", "vectors", "srb_seeds"):
         if (value := options.pop(name)) is not None:
             chosen[name] = value
     if no_clusters:

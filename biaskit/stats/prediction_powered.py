@@ -11,8 +11,9 @@ from biaskit.stats.crossed import share_interval
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import varies
 
-FEWEST_LABELS = 10  # careful ones that a stratum needs for a variance of its own
-_FLOOR = 0.25  # part of what one label of another kind would bring: all of it over-covers
+FEWEST_LABELS = 10  # careful ones that a share needs
+FEWEST_OF_STRATUM = 5  # that a variance of its own needs, and a prompt; ten hide rare errors of the rules
+_FLOOR = 0.35  # part of what one label of another kind would bring: all of it over-covers
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,55 +31,64 @@ def corrected_share(
     cheap: FloatArray,
     probability: FloatArray,
     strata: IntArray,
+    prompts: IntArray,
     independent: float | None = None,
 ) -> CorrectedShare | None:
     """Estimate the share of women among texts that name a gender, whatever errors the cheap labels have.
 
-    Formula: share θ = Y/D; Y and D each Σ W_h (m_h + λ_h (f'_h − f_h)) over strata h, with W_h the part of
-        all texts, m_h and f_h the means of the careful and the cheap labels of the same n_h texts, weighted
-        by 1/π, and f'_h what is left of the mean cheap label of all for the N'_h others. With ψ = (y − θ d)/D
-        and g the same of cheap labels, λ_h = cov(ψ, g)/var(g) times the part of the others, within [0, 1].
-        Variance: Σ W_h² (v_h + λ² var(g)/N'_h) + Σ W_h ψ̄_h²/N, v_h that of the weighted mean of ψ − λ g, at
-        least 0.25 q(1 − q)/(D² n_h), q = 0.5/(n_h + 1); ψ̄_h from the corrected means, since the texts are
-        themselves drawn. Interval: t on the logit scale, with Satterthwaite's degrees of freedom; where all
-        labels name one gender, at least Wilson's of (Σ d/π)²/Σ (d/π)² texts.
+    Formula: share θ = Σ_p θ_p/k over k prompts, each θ_p = Y/D; Y and D each Σ W_h (m_h + λ_h (f'_h − f_h))
+        over the prompt's strata h, with W_h the part of its texts, m_h and f_h the means of the careful and
+        the cheap labels of the same n_h texts, weighted by 1/π, and f'_h what is left of the mean cheap label
+        of all for the N'_h others. With ψ = (y − θ_p d)/D and g the same of cheap labels, λ_h =
+        cov(ψ, g)/var(g) times the part of the others, within [0, 1].
+        Variance: Σ_p [Σ W_h² (v_h + λ² var(g)/N'_h) + Σ W_h ψ̄_h²/N_p]/k², v_h that of the weighted mean of
+        ψ − λ g, at least 0.35 q(1 − q)/(D² n_h), q = 0.5/(n_h + 1); ψ̄_h from the corrected means, since the
+        texts are themselves drawn. Interval: t on the logit scale, with Satterthwaite's degrees of freedom;
+        where all labels name one gender, at least Wilson's of (Σ a)²/Σ a² texts, a = d/(π N_p D).
     careful and cheap are `[N, 2]`: y (about women) and d (about anybody) of each text, NaN in careful where
-    it has no careful label; `probability` π is that with which a text was drawn for one; each stratum has two
-    careful labels at least; `independent`: how many texts the N are worth (N²/Σ c² with c copies each). None
-    where no careful label names a gender, or the corrected D is not above 0.
+    it has no careful label; `probability` π is that with which a text was drawn for one; `strata` and
+    `prompts` `[N]` are numbered from 0, a stratum is of one prompt and has two careful labels at least;
+    `independent`: how many texts the N are worth (N²/Σ c² with c copies each). None where no careful label of
+    a prompt names a gender, or its corrected D is not above 0.
     Reference: methods/representation#corrected; Angelopoulos, Duchi and Zrnic 2023 (PPI++), Fisch et al. 2024
         (strata). Of a mean (d = 1) with equal π as glide-py 0.11.0, but for the last term and the floor.
     """
-    labelled = ~np.isnan(careful[:, 0])
-    sizes, weights, strata_now, first = [], [], [], []
-    for h in np.unique(strata):
+    labelled, n_of = ~np.isnan(careful[:, 0]), np.bincount(prompts)
+    weights, strata_now, first, prompt_of, sizes = [], [], [], [], []
+    for h in range(strata.max() + 1):
         texts = strata == h
         known, others = texts & labelled, texts & ~labelled
         w = 1.0 / probability[known]
-        sizes.append(texts.mean())
+        prompt_of.append(prompts[texts][0])
+        sizes.append(texts.sum() / n_of[prompt_of[h]])
         weights.append(w / w.sum())
         strata_now.append((careful[known], cheap[known], cheap[others]))
         first.append(weights[-1] @ careful[known])
-    parts, means = np.array(sizes), np.array(first)
+    parts, means = np.zeros((n_of.size, len(sizes))), np.array(first)
+    parts[prompt_of, range(len(sizes))] = sizes
     for _ in range(2):  # λ depends on θ, and the first θ is that of the careful labels alone
-        women, anybody = parts @ means
-        if anybody <= 0:
+        women, anybody = (parts @ means).T
+        if anybody.min() <= 0:
             return None
-        direction = np.array([1.0, -women / anybody]) / anybody
-        found = [_stratum(*of, w, direction) for of, w in zip(strata_now, weights, strict=True)]
+        directions = (np.array([np.ones(n_of.size), -women / anybody]) / anybody).T[prompt_of]
+        found = []
+        for of, w, direction in zip(strata_now, weights, directions, strict=True):
+            found.append(_stratum(*of, w, direction))
         corrected, variances_of, power = zip(*found, strict=True)
         means = np.array(corrected)
-    women, anybody = parts @ means
-    if anybody <= 0:
+    women, anybody = (parts @ means).T
+    if anybody.min() <= 0:
         return None
-    share = float(np.clip(women / anybody, 0.0, 1.0))
-    of_strata = np.square(parts)[:, None] * np.array(variances_of)
-    variances = np.append(of_strata, parts @ np.square(means @ direction) / len(strata))
-    degrees = np.append([[len(y) - 1.0, len(others) - 1.0] for y, _, others in strata_now], len(strata) - 1.0)
+    share = float(np.clip(women / anybody, 0.0, 1.0).mean())
+    of_strata = np.square(sizes)[:, None] * np.array(variances_of)
+    of_texts = parts @ np.square((means * directions).sum(axis=1)) / n_of
+    variances = np.append(of_strata, of_texts) / n_of.size**2
+    degrees = np.append([[len(y) - 1.0, len(others) - 1.0] for y, _, others in strata_now], n_of - 1.0)
     variance = float(variances.sum())
     dof = variance**2 / (np.square(variances) / np.maximum(degrees, 1.0)).sum()
     variance *= len(strata) / (independent or len(strata))
-    of_women, of_anybody = (careful[labelled] / probability[labelled, None]).T
+    weight = 1.0 / (probability * (n_of * anybody)[prompts])[labelled, None]
+    of_women, of_anybody = (careful[labelled] * weight).T
     ends = [share]
     if of_women.sum() in (0.0, of_anybody.sum()):  # labels of one gender show no variance
         n = of_anybody.sum() ** 2 / np.square(of_anybody).sum()
@@ -110,12 +120,20 @@ def _stratum(
     return mean, (max(of_careful, _FLOOR * q * (1.0 - q) * direction[0] ** 2 / n), of_cheap), power
 
 
-def pooled(strata: IntArray, labelled: BoolArray) -> IntArray:
-    """Join each stratum with fewer than ten careful labels to the next one, and the last to those before."""
-    joined, new, n = np.zeros_like(strata), 0, 0
-    for h in np.unique(strata):
-        if n >= FEWEST_LABELS:
-            new, n = new + 1, 0
-        joined[strata == h] = new
-        n += int(labelled[strata == h].sum())
-    return np.minimum(joined, max(new - 1, 0)) if n < FEWEST_LABELS else joined
+def pooled(classes: IntArray, prompts: IntArray, labelled: BoolArray) -> IntArray:
+    """Number the strata of prompt and class, `[N]`; one with fewer than five careful labels joins the next.
+
+    A prompt's last joins those before it: whatever its labels, a prompt has a stratum of its own.
+    """
+    joined, new = np.zeros_like(classes), -1
+    for prompt in np.unique(prompts):
+        new, first, n = new + 1, new + 1, 0
+        for h in np.unique(classes[prompts == prompt]):
+            if n >= FEWEST_OF_STRATUM:
+                new, n = new + 1, 0
+            texts = (prompts == prompt) & (classes == h)
+            joined[texts], n = new, n + int(labelled[texts].sum())
+        if n < FEWEST_OF_STRATUM and new > first:
+            new -= 1
+            joined[joined > new] = new
+    return joined

@@ -524,6 +524,7 @@ SWITCHED = {
     "vectors": "marked-lists",
     "srb_seeds": "1",
     "balance": "sample",
+    "copies": "all",
     "keep_rule": "released",
 }
 

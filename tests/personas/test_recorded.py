@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ from places import GOLDEN, ROOT
 
 from biaskit.common.files import data_dir
 from biaskit.errors import RunError, UsageError
-from biaskit.measures.personas.label import label
+from biaskit.measures.personas.label import _who_counts, label
+from biaskit.measures.personas.labels.drawing import CELL, Drawn
+from biaskit.measures.personas.labels.sheets import short_id
 from biaskit.measures.personas.recordings import recorded_run
 from biaskit.progress import Silent
 from biaskit.report.render.text import render_text
@@ -25,6 +29,8 @@ pytestmark = pytest.mark.slow
 FOLDER = data_dir("corpora") / "recorded" / "demo-base"
 FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False}
 """One seed of word vectors: a seventh of the time."""
+STRATUM = attrgetter("model", "occupation", "gender")
+QUICK: dict[str, Any] = {"permutations": 19, "clusters": False, "vectors": "marked-lists"}
 
 
 @pytest.fixture(scope="module")
@@ -86,16 +92,19 @@ def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
 
 
 def test_labels_by_hand_correct_the_shares_as_the_documentation_prints(tmp_path: Path) -> None:
-    # 200 texts, drawn by `biaskit label recorded:demo-base` (seed 1) and read by two readers with
-    # instructions.md, each in one pass, neither seeing the rules' genders or the other's labels.
-    path = tmp_path / "run"
-    sheet = label(recorded_run("recorded:demo-base", out=path))
+    # 200 texts, drawn at random within occupation and rule label (seed 1; before prompts were strata), and
+    # read by two readers with instructions.md, each in one pass, neither seeing the rules' genders or the
+    # other's labels.
+    path = recorded_run("recorded:demo-base", out=tmp_path / "run")
     sheets = [GOLDEN / f"recorded-labels-reader-{n}.csv" for n in (1, 2)]
-    ids = [line.split('",', 1)[0].strip('\ufeff"') for line in sheet.read_text("utf-8").split("\n")]
-    for one in sheets:
-        assert {line.split(",")[0] for line in one.read_text().splitlines()} <= {*ids}
-    quick = {"permutations": 19, "clusters": False, "vectors": "marked-lists"}
-    made = load(path, labels=sheets, settings=quick, watcher=Silent())
+    ids = [line.split(",")[0] for line in sheets[0].read_text().splitlines()[1:]]
+    texts = _who_counts(path)[1]
+    strata, cells = Counter(map(STRATUM, texts)), Counter(map(CELL, texts))
+    read = {short_id(text.key): text for text in texts}
+    n_read = Counter(STRATUM(read[one]) for one in ids)
+    probability = {read[one].key: n_read[STRATUM(read[one])] / strata[STRATUM(read[one])] for one in ids}
+    Drawn(probability=probability, n_texts=tuple((*cell, n) for cell, n in cells.items())).store(path)
+    made = load(path, labels=sheets, settings=QUICK, watcher=Silent())
     assert any("agree on 195 of 200 texts: Cohen's kappa 0.96 [0.93 to 0.99]" in one for one in made.warnings)
     assert not any("name no gender and are left out" in one for one in made.warnings)
     printed = render_text(made.document(), 80)
@@ -104,3 +113,22 @@ def test_labels_by_hand_correct_the_shares_as_the_documentation_prints(tmp_path:
     rules = made.table("label_validation").set_index("gender")
     found = [round(100 * rules.loc[gender, "recall"]) for gender in ("female", "male")]
     assert [62, 79] == found
+
+
+def test_labels_that_say_what_the_rules_say_leave_every_share_as_it_is(tmp_path: Path) -> None:
+    # Weighed by texts, a doctor's share fell from 35.2 to 29.9 % by that alone: 95 and 40 % of the two
+    # prompts' texts name a gender.
+    path = recorded_run("recorded:demo-base", out=tmp_path / "run")
+    texts = _who_counts(path)[1]
+    label(path, n=len(texts))
+    word = {"female": "women", "male": "men", "nonbinary": "non-binary", None: "none"}
+    sheet = tmp_path / "all.csv"
+    lines = [f"{short_id(text.key)},{word[text.gender]}" for text in texts]
+    sheet.write_text("\n".join(["id,person_gender", *lines]))
+    rows = load(path, labels=[sheet], settings=QUICK, watcher=Silent()).representation
+    means = rows[rows["template_id"] == "all"]
+    assert 4 == len(means)
+    assert pytest.approx(means["female_share"].tolist(), abs=1e-12) == means["share_corrected"].tolist()
+    assert (
+        pytest.approx(means["nonbinary_share"].tolist(), abs=1e-12) == means["nonbinary_corrected"].tolist()
+    )

@@ -383,6 +383,4 @@ def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> N
     demo, other = workforce_contrast(rows)
     assert ("demo", ("actor", "nurse")) == (demo.model, demo.occupations)
     assert ([0.25, 0.9], [0.1, 0.8]) == (demo.share.tolist(), demo.workforce.tolist())
-    assert demo.note is not None
-    assert demo.note.startswith("2 of 4")
-    assert (("nurse",), None) == (other.occupations, other.note)
+    assert (4, ("nurse",), 1) == (demo.n, other.occupations, other.n)

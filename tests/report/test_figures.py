@@ -18,7 +18,7 @@ from fakes.report_content import content, contrast_row, items, model
 from places import TESTS
 
 from biaskit.measures.agree.figures import answer
-from biaskit.measures.personas.figures import scatter, scores, words
+from biaskit.measures.personas.figures import areas, scatter, scores, words
 from biaskit.measures.probe.figures import every_model, groups, jobs, outcomes, workforce
 from biaskit.report.content import Content
 from biaskit.report.figures import Figure, draw_all, files_of
@@ -289,6 +289,27 @@ def test_areas_stand_at_their_means_with_single_occupations_behind(
         single = [r["auc"] for r in rows if r["occupation"] != "all"]
         assert [auc for numbers in dots.behind for auc in numbers] == single
     assert panel.axis.line == 0.5
+
+
+def test_an_area_of_one_occupation_is_no_mean_and_says_so(usual: Content) -> None:
+    job = next(r["occupation"] for r in rows_of(usual, "text_transfer") if r["occupation"] != "all")
+    one = [r for r in rows_of(usual, "text_transfer") if r["occupation"] in (job, "all")]
+    plot = only(areas, with_table(usual, "text_transfer", one, "personas"), "personas")["transfer"].plot
+    assert f"points: {job} alone, conditional on one occupation" in plot.caption
+    assert "over occupations" not in plot.caption
+    assert "single occupations" not in [entry.text for entry in plot.legend]
+
+
+def test_a_scatter_says_where_labels_corrected_its_shares(usual: Content) -> None:
+    assert "bars: Wilson" in only(scatter, usual, "personas")["scatter"].plot.caption
+    columns = ("share_corrected", "corrected_low", "corrected_high", "corrected_se", "nonbinary_corrected")
+    corrected = dict(zip(columns, (0.5, 0.4, 0.6, 0.05, 0.0), strict=True)) | {"n_labelled": 20}
+    rows = [{**row, **corrected} for row in rows_of(usual, "representation")]
+    caption = only(scatter, with_table(usual, "representation", rows, "personas"), "personas")[
+        "scatter"
+    ].plot.caption
+    assert "Wilson" not in caption
+    assert "shares of women are corrected by a person's labels of " in caption
 
 
 def test_scatter_and_gaps_plot_the_tables(usual: Content, drawn: dict[str, Figure]) -> None:

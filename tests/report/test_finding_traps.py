@@ -294,6 +294,17 @@ def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
     assert not any("workforce" in one.text for one in findings(plain))
 
 
+def test_one_occupation_is_named_and_its_number_conditional_on_it() -> None:
+    test = workforce_test(-0.4, None, reason="fewer than two units: no test")
+    tables = {"representation": [occupation("clerk", 0.4, 0.8)], "tests": [test]}
+    made = content(personas_part(tables))
+    found = said(made, "write")
+    assert found.text.startswith("Of m’s texts that name a gender, 40 % [")
+    assert found.text.endswith("] are about women (conditional on one occupation, clerk).")
+    assert "80 % women in U.S. labour statistics" in found.measured_with
+    assert any("conditional on one occupation, clerk" in one for one in sentences(made).limits)
+
+
 def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_words() -> None:
     tables = {
         "word_lists": [
@@ -315,7 +326,9 @@ def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_wo
         ],
     }
     found = said(content(personas_part(tables)), "how")
-    assert found.text == "19 ungendered words mark women in m’s texts (by chance: 3): “warm”, “caring”."
+    # "warm" is in two lists and one word: lengths are not summed ("19 ungendered words" once).
+    whose = "ungendered words mark women in m’s texts"
+    assert found.text == f"In 2 of 3 occupations, {whose}, most often “warm”, “caring”."
     assert "3 of 4 lists longer than 95 % of shuffled ones; 2 judged together" in found.measured_with
     assert "1 list not measured; not eligible" in found.measured_with
 
@@ -368,10 +381,10 @@ def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
     assert (found.verdict, "20 points less often" in found.text) == ("lower", True)
     assert "women 2 of 40; men 10 of 40" in found.measured_with
     unclear = {**tables, "tests": [{**test, "ci_high": 0.1, "p_value": 0.4}]}
-    assert "12 of 80 texts" in said(content(personas_part(unclear)), "else").text
+    assert "12 of 80 prompts that name a gender" in said(content(personas_part(unclear)), "else").text
     in_words = [refused("female", 4, "declines-in-words"), refused("male", None, "declines-in-words")]
     found = said(content(personas_part({**tables, "text_outcomes": in_words})), "else")
-    assert "declines in words 4 of 40 texts" in found.text
+    assert "declines in words 4 of 40 prompts" in found.text
     nothing = {**tables, "text_outcomes": [refused("female", 0), refused("male", 0)]}
     assert not any("refuses" in one.text for one in findings(content(personas_part(nothing))))
 

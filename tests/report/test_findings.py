@@ -510,7 +510,8 @@ def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
     made = content(personas_part({"word_lists": lists}, where="texts"))
     assert "not measured" in texts_of(made, "write")[0]
     assert [one.text for one in sentences(made).leading] == [
-        f"{n} ungendered words mark {who} in your texts (by chance: 15)."
+        f"{n} ungendered words mark {who} in your texts"
+        " (conditional on one occupation, nurse; by chance: 15)."
         for n, who in ((130, "women"), (90, "men"))
     ]
 

@@ -414,7 +414,8 @@ def test_kappa_is_that_of_cohen() -> None:
     # and Everitt 1969).
     first = {str(i): "female" if i < 30 else "male" for i in range(50)}
     second = {str(i): "female" if i < 25 else "male" for i in range(50)}
-    assert "agree on 45 of 50 texts: Cohen's kappa 0.80 [0.64 to 0.96]" in agreement(first, second)
+    said = agreement(first, second)
+    assert "agree on 45 of 50 texts: Cohen's kappa 0.80 [0.64 to 0.96]; no interval holds what" in said
     assert "agree on 50 of 50 texts: Cohen's kappa 1.00 [1.00 to 1.00]" in agreement(first, first)
     alike = dict.fromkeys(first, "male")
     assert "agree on 50 of 50 texts; kappa needs two labels of each" in agreement(alike, alike)
@@ -442,7 +443,7 @@ def test_few_labels_pool_strata_and_the_reason_says_so(tmp_path: Path) -> None:
     _, truth = drawn(texts(200), tmp_path / "r", n=30)
     rows = load(tmp_path / "r", filled(tmp_path / "a.csv", truth)).representation
     rows = rows[rows["template_id"] == "all"]
-    assert rows["reason"].str.contains("classes of texts with fewer than 10 labels pooled").all()
+    assert rows["reason"].str.contains("classes of texts with fewer than 5 labels pooled").all()
     assert rows["share_corrected"].notna().all()
 
 
@@ -498,6 +499,16 @@ def test_own_groups_and_models_are_corrected_alike(tmp_path: Path) -> None:
         or between["bound_low"] is None
         or pd.isna(between["bound_low"])
     )
+    # Labels of one model alone would make a difference of the rules' errors.
+    by_one = {short_id(key) for key in made.genders.query("model == 'one'")["key"]}
+    some = {key: word for key, word in truth.items() if key in by_one}
+    made = load(tmp_path / "r", filled(tmp_path / "b.csv", some))
+    tests, rows = made.table("tests"), made.representation.query("template_id == 'all'")
+    between = tests[(tests["quantity"] == "represented_share") & (tests["kind"] == "welch")].iloc[0]
+    means = rows.groupby("model")["female_share"].mean()
+    assert 2 == rows["share_corrected"].notna().sum()
+    assert pytest.approx(means["two"] - means["one"]) == between["estimate"]
+    assert "a person's labels are not used: not all these models and occupations" in between["reason"]
 
 
 def test_texts_in_a_language_that_the_rules_do_not_read_get_a_share(tmp_path: Path) -> None:
@@ -603,8 +614,33 @@ def test_worlds_are_what_they_say() -> None:
     worlds = module_of(BENCHMARKS / "label_worlds.py")
     for world in worlds.WORLDS:
         sampled_texts = [world.texts(np.random.default_rng(seed)) for seed in range(20)]
-        seen = Counter(label for _, truth in sampled_texts for label in truth.values())
-        share = seen["female"] / (seen["female"] + seen["male"])
-        assert pytest.approx(world.truth, abs=0.02) == share
-        silent = np.mean([text.gender is None for made, _ in sampled_texts for text in made])
-        assert pytest.approx(world.silent, abs=0.02) == silent
+        shares = []
+        for i, prompt in enumerate(world.prompts):
+            seen, silent = Counter(), []
+            for texts, truth in sampled_texts:
+                of_prompt = [text for text in texts if text.template_id == f"prompt {i}"]
+                seen.update(truth[text.key] for text in of_prompt)
+                silent += [text.gender is None for text in of_prompt]
+            shares.append(seen["female"] / (seen["female"] + seen["male"]))
+            assert pytest.approx(prompt.silent, abs=0.02) == np.mean(silent)
+        assert pytest.approx(world.truth, abs=0.02) == np.mean(shares)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [16, 64, 200])
+def test_intervals_contain_the_mean_of_prompts_that_name_people_in_95_and_40_percent(
+    n: int, tmp_path: Path
+) -> None:
+    worlds = module_of(BENCHMARKS / "label_worlds.py")
+    for world in worlds.WORLDS[5:]:
+        coverage, _, _, _, bias, _ = map(float, worlds.run(world, n, 200, tmp_path).split()[1:])
+        assert 91 < coverage < 99.5
+        assert abs(bias) < 2
+
+
+@pytest.mark.slow
+def test_a_labelled_model_is_held_against_an_unlabelled_one_by_the_rules_of_both(tmp_path: Path) -> None:
+    # By labels on one side alone, the rules' errors were a difference: found in 14 of 25 worlds without one.
+    worlds = module_of(BENCHMARKS / "label_worlds.py")
+    for labelled in ((True, False), (True, True)):
+        assert worlds.false_directions(labelled, 25, tmp_path) <= 0.16

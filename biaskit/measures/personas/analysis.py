@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -55,12 +55,12 @@ from biaskit.tables.sets import TableSet
 METHODS_VERSION = {
     "association": 2,
     "outcomes": 3,
-    "representation": 2,
-    "labels": 1,
-    "words": 5,
-    "srb": 5,
-    "clusters": 2,
-    "transfer": 4,
+    "representation": 3,
+    "labels": 2,
+    "words": 6,
+    "srb": 6,
+    "clusters": 3,
+    "transfer": 5,
 }
 """Raised when the same rows would give other tables."""
 _SAYS: Mapping[str, str] = words("personas")["notes"]
@@ -215,6 +215,11 @@ def _add_words(
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
     results.tables |= list_tables(documents, lists)
     results.notes += list_notes(lists)
+    if any(text.copy_of and text.describes and not text.alone for text in documents.texts):
+        each = replace(documents, texts=tuple(replace(text, alone=True) for text in documents.texts))
+        unshuffled = study.model_copy(update={"permutations": 1})
+        of_each = make_lists(each, unshuffled, english, partial(watcher.progress, "word lists"))
+        results.notes.append(_SAYS["copies_in_lists"].format(lists.n_words, of_each.n_words))
     groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
     if groups is not None:
         results.tables["group_words"] = list(group_word_rows(groups))
@@ -248,7 +253,7 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
     """Say how many texts are copies, and how many hold marks that were read as breaks between words."""
     texts = [text for text in documents.texts if text.describes]
     if n_copies := sum(text.copy_of is not None for text in texts):
-        yield _SAYS["copies"].format(n_copies, len(texts))
+        yield _SAYS["draws" if texts[0].alone else "copies"].format(n_copies, len(texts))
     if marked := [text.mark for text in documents.texts if text.mark]:
         yield _SAYS["marks"].format(len(marked), len(documents.texts), short(marked[0]))
 

@@ -26,7 +26,7 @@ class PersonasResult(RunResult):
     """Read a run of texts: who is represented in them, and in which words.
 
     >>> written
-    PersonasResult('written': texts, 80 texts, 6 warnings)
+    PersonasResult('written': texts, 80 texts, 7 warnings)
     """
 
     headline = "word_lists"

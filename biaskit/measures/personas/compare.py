@@ -38,6 +38,16 @@ SCORES = ("srb", "srb_content")
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """One model's share of women by occupation, template `all`, no debiasing prompt, and its two ends."""
+
+    mean: Values
+    least: Values  # if all texts that name no gender were about men
+    most: Values  # about women
+    note: str | None  # where labels of a person corrected it
+
+
+@dataclass(frozen=True, slots=True)
 class Texts:
     """One model's numbers over occupations, and what they were made with."""
 
@@ -45,11 +55,10 @@ class Texts:
     run: str
     prompt_format: str
     scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`
-    shares: Values  # share of women, template `all`, no debiasing prompt
-    least: Values  # the same if all texts that name no gender were about men
-    most: Values  # about women
+    by_rules: Shares
+    by_labels: Shares  # the rules' where an occupation is not of `labelled`
+    labelled: frozenset[str]  # occupations whose share labels of a person corrected
     templates: tuple[str, ...]
-    note: str | None = None  # where labels of a person corrected shares
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
@@ -99,35 +108,39 @@ def texts_of(
 ) -> dict[str, Texts]:
     """Read the models of one run from srb.csv and representation.csv; `formats`: model → prompt format."""
     scores_of = grouped(tables.get("srb", ()), "model")
-    plain_of = grouped(without_debiasing(tables.get("representation", ())), "model")
+    shares_of = grouped(tables.get("representation", ()), "model")
     texts_of_model = {}
     for model, prompt_format in formats.items():
-        scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
+        scores, rows = scores_of.get((model,), []), shares_of.get((model,), [])
         values: dict[tuple[str, str], Values] = {}
         for gender, score in product(WOMEN_AND_MEN, SCORES):
             values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
-        means = where(plain, template_id=ALL)
-        least: dict[str, float] = {}
-        most: dict[str, float] = {}
-        for name in column(defined(means, "female_share"), "occupation"):
-            if among := women_among(GENDERS, where(plain, occupation=name)):
-                _, least[name], most[name], _ = among
-        templates = tuple(map(str, distinct(plain, "template_id")))
+        by_rules = _shares([{**row, "share_corrected": None} for row in rows])
+        labelled = frozenset(row["occupation"] for row in rows if row.get("share_corrected") is not None)
+        templates = tuple(map(str, distinct(without_debiasing(rows), "template_id")))
         texts_of_model[model] = Texts(
             model,
             run,
             prompt_format,
             values,
-            lookup(means, "occupation", "female_share"),
-            least,
-            most,
+            by_rules,
+            _shares(rows),
+            labelled,
             templates,
-            note=by_labels(plain),
             vectors=vectors_of(scores),
             asked=asked or PromptTexts(),
             seed=seed,
         )
     return texts_of_model
+
+
+def _shares(rows: Sequence[Row]) -> Shares:
+    plain = without_debiasing(rows)
+    means, least, most = where(plain, template_id=ALL), dict[str, float](), dict[str, float]()
+    for name in column(defined(means, "female_share"), "occupation"):
+        if among := women_among(GENDERS, where(plain, occupation=name)):
+            _, least[name], most[name], _ = among
+    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain))
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
@@ -157,14 +170,23 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
                 own = replace(scope, quantity=score, gender=gender)
                 rows += unit_rows(pair, scores, own, margins, seed)
 
-    def of(name: str) -> dict[str, Values]:
-        return {member.model: getattr(member, name) for member in members}
+    # The rules' errors would be a difference between a side that labels correct and one that they do not.
+    common = set(members[0].by_labels.mean)
+    for member in members:
+        common &= {job for job, share in member.by_labels.mean.items() if share is not None}
+    all_labelled = all(common <= member.labelled for member in members)
+    shares = {member.model: member.by_labels if all_labelled else member.by_rules for member in members}
 
-    if any(of("shares").values()):
+    def of(name: str) -> dict[str, Values]:
+        return {model: getattr(own, name) for model, own in shares.items()}
+
+    if any(of("mean").values()):
         scope = replace(scope, quantity="represented_share", gender="female")
-        note = joined([member.note and f"{member.model}: {member.note}" for member in members])
+        note = joined([one.note and f"{model}: {one.note}" for model, one in shares.items()])
+        if not all_labelled and any(member.labelled for member in members):
+            note = _NOTES["labels"]
         ends = of("least"), of("most")
-        for row in unit_rows(pair, of("shares"), scope, margins, seed, ends=ends):
+        for row in unit_rows(pair, of("mean"), scope, margins, seed, ends=ends):
             rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
 

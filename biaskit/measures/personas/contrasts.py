@@ -11,6 +11,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import workforce_contrast
+from biaskit.measures.personas.texts.files import UNNAMED
 from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
@@ -27,6 +28,7 @@ REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
 `declined_share` is `refused_share`."""
 
+ONE_OCCUPATION = "conditional on one occupation"
 Test = Callable[..., Sequence[Contrast]]
 """`within_units` with the study's margins and seed."""
 
@@ -63,8 +65,10 @@ def _scope(model: str, contrast: str, quantity: str, **sides: str) -> Scope:
     return Scope("personas", contrast, model, model, quantity=quantity, unit="occupation", **sides)
 
 
-def _left_out(n_out: int, n: int, why: str) -> str | None:
-    return f"{n_out} of {n} occupations {why}" if n_out else None
+def _left_out(occupations: Sequence[str], n: int, why: str) -> str | None:
+    """Say how many of n occupations are none of those used, and whether one alone is left."""
+    n_out, alone = n - len(occupations), len(occupations) == 1 and UNNAMED not in occupations
+    return joined([ONE_OCCUPATION * alone, f"{n_out} of {n} occupations {why}" * bool(n_out)])
 
 
 # --- areas ---------------------------------------------------------------------------------------------
@@ -76,7 +80,8 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
         rows = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
         mean = first(rows, occupation=ALL)
         of_occupations = apart_from(rows, occupation=ALL) or rows
-        areas = np.array(column(defined(of_occupations, "auc"), "auc"), dtype=np.float64)
+        used = defined(of_occupations, "auc")
+        areas = np.array(column(used, "auc"), dtype=np.float64)
         if not areas.size:
             continue
         (paired,) = test(
@@ -84,7 +89,7 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
             np.full(areas.shape, CHANCE),
             scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
             kinds=("paired",),
-            note=_left_out(len(of_occupations) - areas.size, len(of_occupations), "left out"),
+            note=_left_out(column(used, "occupation"), len(of_occupations), "left out"),
         )
         row = _on_logit_scale(paired, areas)
         if mean is not None and mean["p_value"] is None:  # longer texts are told apart by their length alone
@@ -125,7 +130,7 @@ def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Seq
         _array(men, common),
         scope=_scope(model, "genders", score, group_a="female", group_b="male"),
         kinds=("welch", "paired", "wilcoxon", "permutation"),
-        note=_left_out(len(women) - len(common), len(women), "without both scores left out"),
+        note=_left_out(common, len(women), "without both scores left out"),
     )
 
 
@@ -167,7 +172,7 @@ def _workforce_tests(test: Test, representation: Sequence[Row]) -> Iterator[Cont
             workforce,
             scope=_scope(contrast.model, "workforce", "represented_share", gender="female"),
             kinds=("paired", "wilcoxon", "distance", "slope"),
-            note=contrast.note,
+            note=_left_out(contrast.occupations, contrast.n, "left out: no share or no workforce share"),
             ends=(low - workforce, high - workforce),
         )
         spread = spread_of_true(share - workforce, contrast.noise)

@@ -10,6 +10,7 @@ from biaskit.common.plain import group_by
 from biaskit.common.wording import count
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
+from biaskit.measures.personas.texts.files import UNNAMED
 from biaskit.records import ALL
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
@@ -34,6 +35,7 @@ from biaskit.stats.classification import CHANCE
 from biaskit.tables.query import (
     Row,
     apart_from,
+    by_labels,
     column,
     defined,
     distinct,
@@ -69,7 +71,9 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         spots = spots_of(items.of_occupations(of_model), of_model, "occupation")
         squares.append(square(model, "texts", spots, view.marks[model]))
     n, texts = len(distinct(rows, "occupation")), spread(rows, "n_texts")
-    caption = _CAPTIONS["scatter"].format(place=view.place("Figure 6"), n=n, texts=texts)
+    labels = by_labels(rows)
+    bars = _CAPTIONS["by_labels"].format(labels) if labels else _CAPTIONS["by_rules"]
+    caption = _CAPTIONS["scatter"].format(place=view.place("Figure 6"), n=n, texts=texts, bars=bars)
     return Plot([Band(squares)], caption, LEGEND[:1])
 
 
@@ -160,13 +164,15 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             points.append(point(first(means, **scope), ("auc", "ci_low", "ci_high")))
             behind.append(column(where(single, **scope), "auc"))
         dots.append(Dots(view.marks[model], points, behind=behind))
-    n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = _CAPTIONS["control"] * are_held_out(rows)
-    caption = _CAPTIONS["areas"].format(count(n, "occupation"), control)
+    jobs, over = distinct(single, "occupation"), _CAPTIONS["over_occupations"]
+    if len(jobs) == 1 and jobs != [UNNAMED]:
+        over = _CAPTIONS["of_one"].format(cut(jobs[0]))
+    caption = _CAPTIONS["areas"].format(count(max(len(jobs), 1), "occupation"), over, control)
     axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
-    behind_entry = Entry("single occupations", BEHIND)
-    return Plot([Band([panel])], caption, [*view.entries(models), behind_entry])
+    behind_entries = [Entry("single occupations", BEHIND)] if len(jobs) > 1 else []
+    return Plot([Band([panel])], caption, [*view.entries(models), *behind_entries])
 
 
 def _scope(cell: tuple[str, str]) -> dict[str, str]:
@@ -210,10 +216,11 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
                 points.append(point(row, (score,), fill="" if sure else "none"))
             dots.append(Dots(mark, points))
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
-    said = {"place": place, "beyond": "" if raw else _CAPTIONS["content"], "n": len(order)}
+    said: dict[str, object] = {"place": place, "beyond": "" if raw else _CAPTIONS["content"]}
     said |= {"n_defined": len(defined(rows, score)), "n_scores": 2 * len(order) * len(models)}
     vectors = " and ".join(map(cut, named(rows, "vectors"))) or "–"
-    caption = _CAPTIONS["scores"].format(**said, vectors=vectors)
+    n = count(len(order), "occupation")
+    caption = _CAPTIONS["scores"].format(**said, n=n, vectors=vectors)
     legend = [Entry(f"words of {who}", mark) for who, mark in GENDERS.values()]
     legend += [Entry("within its permutation baseline", INKED, "none")]
     return Plot([Band(panels)], caption, legend)

@@ -30,12 +30,11 @@ def marked_words(
     prompt: Sequence[str] | None = None,
     prior: Prior | None = None,
     tokenizer: Literal["papers", "words"] = "papers",
+    copies: Literal["once", "all"] = "once",
     permutations: int = 199,
     seed: int = 1,
 ) -> pd.DataFrame:
     """Find the words that mark women's texts against men's, and the reverse.
-
-    Of copies, equal or nearly equal texts of one prompt, the first of each gender counts.
 
     >>> said = ["calm and warm", "warm and kind", "tall and loud", "loud and bold"] * 5
     >>> prompt = [f"prompt {i // 4}" for i in range(20)]
@@ -50,6 +49,7 @@ def marked_words(
         prompt: what each text answers; the permutation baseline shuffles genders within it.
         prior: alpha and constants of the calibrated method; by default alpha 0.15, as in GAS(P).
         tokenizer: papers, the letters a-z alone; words, Unicode words with their hyphens.
+        copies: of equal or nearly equal texts of one prompt the first of each gender counts; or all.
         permutations, seed: of the shuffles.
 
     Returns one row per word: gender, against, rank, word, z (positive: marks `gender`), q_value,
@@ -72,7 +72,9 @@ def marked_words(
         raise UsageError("prompt has another length than texts: give one for each text.")
     tokens = TokenisedTexts.build(texts, tokenizer)
     prompts = list(prompt) if prompt is not None else [""] * len(texts)
-    unit = units([shingles_of(text) for text in texts], prompts)
+    unit = list(range(len(texts)))
+    if copies == "once":
+        unit = units([shingles_of(text) for text in texts], prompts)
     first_of: dict[tuple[int, str], int] = {}
     for i, of_text in enumerate(zip(unit, genders, strict=True)):
         first_of.setdefault(of_text, i)

@@ -196,7 +196,7 @@ class WorkforceContrast:
     workforce: FloatArray  # [n]
     ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
     noise: FloatArray  # [n], variance of the share that the number of texts brings
-    note: str | None  # how many occupations were left out
+    n: int  # occupations, with those that were left out
     labels: str | None  # how many labels of a person corrected shares
 
 
@@ -217,9 +217,9 @@ def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
             if of_two is not None:
                 shares[str(row["occupation"])] = (row["workforce_share"], *of_two)
         workforce, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
-        note, labels = _left_out(len(of_model) - len(shares), len(of_model)), by_labels(of_model)
+        n, labels = len(of_model), by_labels(of_model)
         contrasts.append(
-            WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, note, labels)
+            WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, n, labels)
         )
     return contrasts
 

@@ -16,6 +16,7 @@ _RELEASED: Mapping[str, Any] = {
     "vectors": "marked-lists",
     "srb_seeds": "1",
     "balance": "sample",
+    "copies": "all",
 }
 """What `variant = released` switches (methods/index#released-variant)."""
 
@@ -118,6 +119,9 @@ class PersonasStudy(Study):
     )
     balance: Literal["first", "sample"] = key(
         "first", "texts to compare: the first n, or a random sample of n"
+    )
+    copies: Literal["auto", "once", "all"] = key(
+        "auto", "equal and nearly equal texts count once, or all; auto: once in files, all of a model's draws"
     )
     alpha: float = key(0.15, "weight of the topic in the hybrid prior", ge=0, le=1)
     c: float | None = key(None, "strength of the prior; overrides c_topic, c_english", gt=0, le=MOST_C)

@@ -169,8 +169,19 @@ def test_copies_show_what_one_text_shows(variant: Any, tmp_path: Path) -> None:
     for row in table(run, "word_lists"):
         assert ("0", "1", "1") == (row["n_marked"], row["n_target"], row["n_unmarked"])
     assert {""} == {row["auc"] for row in table(run, "text_transfer")}
-    marked = bk.marked_words([row["text"] for row in rows], [row["g"] for row in rows], permutations=19)
-    assert marked.empty
+    said, genders = [row["text"] for row in rows], [row["g"] for row in rows]
+    assert bk.marked_words(said, genders, permutations=19).empty
+    # As the papers' scripts count them, and where a user says so.
+    n_once, n_each = 0, len(bk.marked_words(said, genders, permutations=19, copies="all"))
+    assert n_each > 3
+    note = f"calibrated lists have {n_once} words where copies count once, {n_each} where each counts"
+    assert any(one.startswith(note) for one in run.warnings)
+    for settings in ({"variant": "released"}, {"copies": "all"}):
+        each = analysed(rows, tmp_path, settings, gender="g")
+        assert any('each counts (settings={"copies": "once"} counts one' in note for note in each.warnings)
+        lists = table(each, "word_lists")
+        assert {("25", "25")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
+        assert n_each == sum(int(row["n_marked"]) for row in lists if row["method"] == "calibrated")
 
 
 def test_texts_that_share_a_sentence_are_no_copies(tmp_path: Path) -> None:
@@ -196,6 +207,24 @@ def test_a_share_of_copies_stays_and_its_interval_is_that_of_as_many_units(tmp_p
     assert "copies: 50 texts with a gender are worth 1.1 independent ones" in row["reason"]
 
 
+def test_what_a_model_writes_again_is_another_draw(tmp_path: Path) -> None:
+    said = ["She tends the small garden behind the old house.", "He mends the red boat in the harbour."]
+    model = bk.writer("m", lambda prompts: [said[i % 4 == 3] for i in range(len(prompts))])
+    study = {"occupations": "nurse", "per_gender": 20, "max_samples": 20, "out": tmp_path / "run"}
+    quick = {"vectors": "marked-lists", "permutations": 19, "clusters": False}
+    made = bk.personas(model, **study, settings=quick, watcher=bk.Silent())
+    row = one(table(made, "representation"), template_id="persona")
+    n_women, n = int(row["n_female"]), int(row["n_texts"])
+    ends = float(row["ci_low"]), float(row["ci_high"])
+    assert pytest.approx(wilson(n_women, n)) == ends
+    assert n_women in range(n // 2, n)
+    assert "copies" not in row["reason"]
+    once = bk.load(made.path, settings={**quick, "copies": "once"}, watcher=bk.Silent())
+    row = one(table(once, "representation"), template_id="persona")
+    assert "copies: 20 texts with a gender are worth" in row["reason"]
+    assert float(row["ci_high"]) - float(row["ci_low"]) > 2 * (ends[1] - ends[0])
+
+
 def test_texts_that_stand_once_for_each_gender_are_not_told_apart(tmp_path: Path) -> None:
     chance, rows = random.Random(1), list[dict[str, str]]()
     for _ in range(16):
@@ -207,8 +236,10 @@ def test_texts_that_stand_once_for_each_gender_are_not_told_apart(tmp_path: Path
     assert {("0.5", "1.0")} == {(row["auc"], row["p_value"]) for row in found if row["auc"]}
 
 
-def analysed(rows: list[dict[str, str]], folder: Path, **columns: str) -> Any:
-    settings = {"vectors": "marked-lists", "permutations": 19, "clusters": False}
+def analysed(
+    rows: list[dict[str, str]], folder: Path, keys: dict[str, str] | None = None, **columns: str
+) -> Any:
+    settings = {"vectors": "marked-lists", "permutations": 19, "clusters": False, **(keys or {})}
     return bk.analyze_texts(rows, out=folder / "run", watcher=bk.Silent(), settings=settings, **columns)
 
 

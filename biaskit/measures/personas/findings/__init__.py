@@ -10,6 +10,7 @@ from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
 from biaskit.measures.personas.findings.texts import are_imported, slopes, workforce, write
 from biaskit.measures.personas.findings.words import words
+from biaskit.measures.personas.texts.files import UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
@@ -39,8 +40,11 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     if any(row.get("workforce_share") is not None for row in represented):
         yield LIMITS["workforce"]
     for part in own:
-        n = len(distinct(part.tables.get("representation", ()), "occupation"))
-        if 0 < n < FEW_ITEMS:
+        occupations = distinct(part.tables.get("representation", ()), "occupation")
+        n = len(occupations)
+        if n == 1 and occupations != [UNNAMED]:
+            yield said["one_occupation"].format(short(part.study), short(occupations[0]))
+        elif 0 < n < FEW_ITEMS:
             yield said["few_occupations"].format(short(part.study), count(n, "occupation"))
     yield from used_formats(own, "texts")
     imported = {model.where == "texts" for part in own for model in part.models}

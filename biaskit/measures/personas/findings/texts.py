@@ -8,6 +8,7 @@ from typing import Any
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.measurement import words
+from biaskit.measures.personas.texts.files import UNNAMED
 from biaskit.records import GENDERS, NONBINARY_REFERENCE
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
@@ -134,13 +135,16 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> Sentence:
     """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
     test, text_of = against_workforce(part, model) if workforce else None, whose(part, model)
-    if test is not None and test.estimate is not None:
+    shares = defined(rows, "female_share")
+    if test is not None and test.estimate is not None and len(shares) > 1:
         off = against_workforce(part, model, "distance")
         notes = [*apart(off), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         templates, pieces = _TEMPLATES["against_workforce"], {"whose": text_of}
         return claim(templates, test, "representation", using, model=model, pieces=pieces)
-    shares, notes = defined(rows, "female_share"), [*filter(None, [by_labels(rows)]), *_left_out(rows)]
+    notes = [*filter(None, [by_labels(rows)]), *_left_out(rows)]
+    if len(shares) == 1 and (of_workforce := shares[0]["workforce_share"]) is not None:
+        notes.insert(0, _SAYS["notes"]["of_workforce"].format(percent(of_workforce)))
     using = texts_measured(part, model, rows, *notes)
     if not shares:
         reason = why(rows[0]) if rows else "no texts without a gender in the prompt"
@@ -150,7 +154,9 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
-        return _shown(filled(*_SAYS["share"], whose=text_of, share=share), using, number=share)
+        says = _SAYS["share" if low["occupation"] == UNNAMED else "share_of_one"]
+        text = filled(*says, whose=text_of, share=share, job=Foreign(low["occupation"]))
+        return _shown(text, using, number=share)
     shown: dict[str, Piece] = {"least": Foreign(low["occupation"]), "most": Foreign(high["occupation"])}
     shown |= {"low": percent(low["female_share"]), "high": percent(high["female_share"])}
     return _shown(filled(*_SAYS["range"], whose=text_of, **shown), using)

@@ -12,6 +12,7 @@ from typing import Any
 from biaskit.common.wording import count, first_words, people, short
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.texts import texts_measured, whose
+from biaskit.measures.personas.texts.files import UNNAMED
 from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
@@ -19,7 +20,7 @@ from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, fi
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
-from biaskit.tables.query import Row, apart_from, defined, distinct, total, undefined, where
+from biaskit.tables.query import Row, apart_from, defined, distinct, undefined, where
 
 _SAYS: Mapping[str, Any] = words_of_kind("personas")["how"]
 N_WORDS = 3
@@ -97,18 +98,25 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: st
     return sentence_of(text, topic, "how", verdict, using, about=f"how-{topic}")
 
 
-def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str, **pieces: Piece) -> Sentence:
-    """Say how many words lists have without gendered words, how many by chance, and the first of them."""
-    n, means = total(lists, "n_marked_beyond"), [row["null_mean"] for row in lists]
-    by_chance = None if None in means else sum(means)
-    chance = ""
-    if by_chance is not None and by_chance < n:
-        chance = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
+def _marked(
+    lists: Sequence[Row], longer: int, marked: Sequence[str], topic: str, using: str, **pieces: Piece
+) -> Sentence:
+    """Say how many lists are longer than chance, or how many words one has, and the first words."""
+    # A word may be in several lists, so their lengths have no sum to speak of.
+    says, pieces["n"], pieces["count"] = "in_lists", f"{longer:,}", count(len(lists), "occupation")
+    if len(lists) == 1:
+        n, by_chance = lists[0]["n_marked_beyond"], lists[0]["null_mean"]
+        says, pieces["n"], pieces["chance"] = "marked", f"{n:,}", ""
+        if by_chance is not None and by_chance < n:
+            pieces["chance"] = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
+        if (job := lists[0].get("occupation", UNNAMED)) != UNNAMED:
+            pieces["chance"] = Foreign(job, _SAYS["of_one"], str(pieces["chance"]).replace(" (", "; ") or ")")
+    pieces["how"] = "most often" if longer > 1 else "above all"
     for i, word in enumerate(marked[:N_WORDS]):
         pieces[f"word{i}"] = Foreign(word, "“", "”")
     lacking = f"{{word{len(marked[:N_WORDS])}}}"
-    templates = [template for template in _SAYS["marked"] if lacking not in template]
-    text = filled(*templates, n=f"{n:,}", chance=chance, **pieces)
+    templates = [template for template in _SAYS[says] if lacking not in template]
+    text = filled(*templates, **pieces)
     return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 
 
@@ -125,8 +133,9 @@ def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
         using = _measured(part, model, lists)
         for gender in distinct(of_model, "gender") if listed else ():
             of_gender = where(defined(lists, *BEYOND), gender=gender)
-            first = words_of(part, of_model, gender)
-            yield _marked(of_gender, first, "words", using, who=people(gender), whose=whose(part, model))
+            first, longer = words_of(part, of_model, gender), len(where(of_model, gender=gender))
+            pieces: dict[str, Piece] = {"who": people(gender), "whose": whose(part, model)}
+            yield _marked(of_gender, longer, first, "words", using, **pieces)
         if not of_model:
             measured = bool(defined(lists, *BEYOND))
             yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
@@ -148,6 +157,6 @@ def _groups(part: Part) -> Iterator[Sentence]:
             plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
             first = [word["word"] for word in where(part.tables.get("group_words", ()), **scope, **plain)]
             using = _measured(part, model, lists)
-            yield _marked([row], first, "groups", using, who=group, whose=whose(part, model))
+            yield _marked([row], 1, first, "groups", using, who=group, whose=whose(part, model))
         if not of_model:
             yield _unmarked(part, model, lists, f"a group of {lists[0]['column']}", "groups")

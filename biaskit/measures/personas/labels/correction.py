@@ -21,7 +21,7 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import ALL, GENDERS
 from biaskit.stats.arrays import FloatArray, IntArray
-from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
+from biaskit.stats.prediction_powered import FEWEST_LABELS, FEWEST_OF_STRATUM, corrected_share, pooled
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import Row
 
@@ -82,7 +82,7 @@ def corrected(
 
     columns, n_then = {}, {(model, occupation): n for model, occupation, n in drawn.n_texts}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
-        columns[cell] = _corrected(texts, look_up(texts), n_then.get(cell))
+        columns[cell] = _corrected(texts, look_up(texts), n_then.get(cell), documents.template_ids)
     with_labels: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == ALL else {}
@@ -119,29 +119,40 @@ class _Classes:
     probability: FloatArray  # [n], with which each was drawn; 0 of those that were not
 
 
-def _corrected(texts: Sequence[TextDocument], found: _Classes, n_then: int | None) -> Row:
+def _corrected(
+    texts: Sequence[TextDocument], found: _Classes, n_then: int | None, templates: Sequence[str]
+) -> Row:
     """Make the columns of one model and occupation; `n_then`: of how many texts labels were drawn."""
     is_drawn, by_rules = found.probability > 0, found.by_rules
     by_person = np.where(is_drawn, found.by_person, _NOTHING)
     labelled = by_person != _NOTHING
-    n = int(labelled.sum())
+    n, prompts = int(labelled.sum()), np.array([templates.index(text.template_id) for text in texts])
     if n < FEWEST_LABELS:
         return {"n_labelled": n, "reason": f"{count(n, 'label')}: a corrected share needs {FEWEST_LABELS}"}
     if n_then != len(texts):
         return {"n_labelled": n, "reason": f"labels were drawn of {n_then} texts, now there are {len(texts)}"}
+    n_of = np.bincount(prompts[labelled], minlength=len(templates)).tolist()
+    if min(n_of) < FEWEST_OF_STRATUM:
+        prompt = f"{count(min(n_of), 'label')} of prompt {templates[n_of.index(min(n_of))]}"
+        return {"n_labelled": n, "reason": f"{prompt}: a corrected share needs {FEWEST_OF_STRATUM} of each"}
     probability = np.where(is_drawn, found.probability, 1.0)
-    strata, n_copies = pooled(by_rules, labelled), Counter(text.unit for text in texts).values()
+    strata, n_copies = pooled(by_rules, prompts, labelled), Counter(text.unit for text in texts).values()
     independent = len(texts) ** 2 / sum(c * c for c in n_copies)
 
     def share(gender: str, rules: IntArray, strata: IntArray) -> Any:
         careful, cheap = _about(by_person, gender), _about(rules, gender)
-        return corrected_share(careful, cheap, probability, strata, independent)
+        return corrected_share(careful, cheap, probability, strata, prompts, independent)
 
     women, nonbinary = share("female", by_rules, strata), share("nonbinary", by_rules, strata)
     if women is None or nonbinary is None:
         return {"n_labelled": n, "reason": "too few labelled texts name a gender"}
-    alone = share("female", np.zeros_like(by_rules), np.zeros_like(strata))  # as if rules said `none` of all
-    few = "classes of texts with fewer than 10 labels pooled" if len({*strata}) < len({*by_rules}) else None
+    alone = share("female", np.zeros_like(by_rules), prompts)  # as if rules said `none` of all
+    n_classes = len({*zip(prompts, by_rules, strict=True)})
+    few = (
+        f"classes of texts with fewer than {FEWEST_OF_STRATUM} labels pooled"
+        if len({*strata}) < n_classes
+        else None
+    )
     values = [women.estimate, *women.ci95, women.se, nonbinary.estimate, n]
     values += [alone.estimate, *alone.ci95]
     return {**dict(zip(_COLUMNS, values, strict=True)), "reason": few}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from operator import attrgetter
@@ -16,12 +17,13 @@ from biaskit.common.plain import group_by
 from biaskit.errors import RunError, UsageError
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
-from biaskit.stats.prediction_powered import FEWEST_LABELS
+from biaskit.stats.prediction_powered import FEWEST_LABELS, FEWEST_OF_STRATUM
 from biaskit.stats.resampling import generator
 
 FOLDER = "labels"  # in a run's folder
 CELL = attrgetter("model", "occupation")
 """Of a text: each of these has a share of its own."""
+_PROMPT = attrgetter("model", "occupation", "template_id")
 
 
 class Stored(BaseModel):
@@ -71,39 +73,44 @@ def who_counts(documents: TextDocuments, study: PersonasStudy) -> list[TextDocum
 
 
 def draw(texts: Sequence[TextDocument], n: int, seed: int) -> Drawn:
-    """Draw n texts at random, stratified by model, occupation and what the rules say.
+    """Draw n texts at random, stratified by model, occupation, prompt and what the rules say.
 
-    Each pair of model and occupation gets ten, as far as it has them. Then text after text goes to the
-    stratum where it shortens an interval most (Neyman): those where the rules are silent get more.
+    Each pair of model and occupation gets ten, shared by its prompts, which get five each at least, as far
+    as it has them. Then text after text goes to the stratum where it shortens an interval most (Neyman):
+    those where the rules are silent get more.
     """
-    cells = group_by(texts, CELL)
-    strata = group_by(chain.from_iterable(cells.values()), lambda text: (CELL(text), text.gender))
-    fewest = {cell: min(FEWEST_LABELS, len(of_cell)) for cell, of_cell in cells.items()}
+    prompts = group_by(texts, _PROMPT)
+    strata = group_by(chain.from_iterable(prompts.values()), lambda text: (_PROMPT(text), text.gender))
+    n_prompts, fewest = Counter(prompt[:2] for prompt in prompts), {}
+    for prompt, of_prompt in prompts.items():
+        least = max(-(-FEWEST_LABELS // n_prompts[prompt[:2]]), FEWEST_OF_STRATUM)
+        fewest[prompt] = min(least, len(of_prompt))
     if not sum(fewest.values()) <= n <= len(texts):
         raise UsageError(
             f"--n {n} does not fit: this run has {len(texts):,} texts without a gender in the prompt, and at"
-            f" least {sum(fewest.values()):,} are needed, {FEWEST_LABELS} for each model and occupation."
+            f" least {sum(fewest.values()):,} are needed, {FEWEST_LABELS} for each model and occupation and"
+            f" {FEWEST_OF_STRATUM} for each of its prompts."
         )
     numbers = dict.fromkeys(strata, 0)
 
     def gain(stratum: tuple[Any, str | None]) -> float:
         # The variance W² s²/n of a stratum falls by W² s²/(n (n + 1)) with one label more.
-        cell, gender = stratum
+        prompt, gender = stratum
         spread = 0.2 if gender else 0.5  # standard deviation expected of the labels
         done = numbers[stratum]
-        return (len(strata[stratum]) / len(cells[cell]) * spread) ** 2 / (done * (done + 1) or 1e-9)
+        return (len(strata[stratum]) / len(prompts[prompt]) * spread) ** 2 / (done * (done + 1) or 1e-9)
 
-    for cell, least in [*fewest.items(), (None, n - sum(fewest.values()))]:
+    for one, least in [*fewest.items(), (None, n - sum(fewest.values()))]:
         for _ in range(least):
-            open_ones = [s for s in strata if cell in (None, s[0]) and numbers[s] < len(strata[s])]
+            open_ones = [s for s in strata if one in (None, s[0]) and numbers[s] < len(strata[s])]
             numbers[max(open_ones, key=gain)] += 1
     probability: dict[str, float] = {}
-    for (cell, gender), of_stratum in strata.items():
-        order = generator(seed, "labels", (*cell, str(gender))).permutation(len(of_stratum))
-        for i in order[: numbers[cell, gender]].tolist():
-            probability[of_stratum[i].key] = numbers[cell, gender] / len(of_stratum)
+    for (prompt, gender), of_stratum in strata.items():
+        order = generator(seed, "labels", (*prompt, str(gender))).permutation(len(of_stratum))
+        for i in order[: numbers[prompt, gender]].tolist():
+            probability[of_stratum[i].key] = numbers[prompt, gender] / len(of_stratum)
     shuffled = generator(seed, "labels", ("order",)).permutation([*probability]).tolist()
     return Drawn(
         probability={key: probability[key] for key in shuffled},
-        n_texts=tuple((*cell, len(of_cell)) for cell, of_cell in cells.items()),
+        n_texts=tuple((*cell, len(of_cell)) for cell, of_cell in group_by(texts, CELL).items()),
     )

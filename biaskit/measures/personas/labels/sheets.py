@@ -92,4 +92,5 @@ def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
         return f"{said}; kappa needs two labels of each"
     kappa = cohens_kappa(confusion_matrix(a, b))
     # The normal interval may pass 1, which kappa cannot.
-    return f"{said}: Cohen's kappa {kappa.kappa:.2f} [{kappa.kappa_low:.2f} to {min(kappa.kappa_upp, 1):.2f}]"
+    ends = f"[{kappa.kappa_low:.2f} to {min(kappa.kappa_upp, 1):.2f}]"
+    return f"{said}: Cohen's kappa {kappa.kappa:.2f} {ends}; no interval holds what readers get wrong"

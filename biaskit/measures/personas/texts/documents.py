@@ -61,6 +61,7 @@ class TextDocument:
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read its author's texts
     copy_of: str | None = None  # the key of the first text that it is a copy of
+    alone: bool = False  # whether it counts by itself, copy or not
     mark: str | None = None  # the first written line mark, tag or code in it
     shingles: Shingles = field(default_factory=partial(shingles_of, ""), compare=False, repr=False)
 
@@ -81,8 +82,8 @@ class TextDocument:
 
     @property
     def unit(self) -> str:
-        """What it and its copies are one of: a unit of evidence, by the key of the first."""
-        return self.copy_of or self.key
+        """What it is one of with its copies, unless each counts: a unit of evidence, by the first's key."""
+        return self.key if self.alone else self.copy_of or self.key
 
     @property
     def refused(self) -> bool:
@@ -354,7 +355,9 @@ def _as_read(
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
         is_read = english[text.model].read
-        found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of))
+        # What a model writes again it is likely to write; a file repeats a text for other reasons.
+        alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
+        found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of, alone=alone))
     return tuple(found)
 
 

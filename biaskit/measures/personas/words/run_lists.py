@@ -45,6 +45,11 @@ class RunLists:
         """The lists of all comparisons."""
         return list(chain.from_iterable(lists for _, lists in self.by_key.values()))
 
+    @property
+    def n_words(self) -> int:
+        """Count the words of all calibrated lists."""
+        return sum(one.n_marked or 0 for one in self.every if one.method == CALIBRATED)
+
     def compared(self, model: str, occupation: str, origin: str) -> TextComparison | None:
         """Find the texts that are compared."""
         return self.by_key.get((model, occupation, origin), (None,))[0]
