@@ -40,7 +40,7 @@ def moved(before: Contrast | None, after: Contrast | None) -> str:
         return "changes"
     if after.direction not in (None, before.direction):
         return "turns"
-    if after.estimate * before.estimate < 0:
+    if after.estimate * before.estimate < 0 and not after.equivalent:  # within its margin it has closed
         return "changes"
     return "widens" if abs(after.estimate) > abs(before.estimate) else "narrows"
 

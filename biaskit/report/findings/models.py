@@ -185,7 +185,10 @@ def _neither(content: Content, row: Contrast) -> str:
         for (gender,), own in grouped(of_groups, "gender").items():
             if gender not in part.contrast:
                 shares.setdefault(gender, []).append(percent(fmean(column(own, "share"))))
-    return beside("", {gender: f"{' and '.join(own)} %" for gender, own in shares.items() if len(own) == 2})
+    said = {
+        gender: f"{' and '.join(dict.fromkeys(own))} %" for gender, own in shares.items() if len(own) == 2
+    }
+    return beside("", said)
 
 
 def _templates(row: Contrast) -> Templates:

@@ -70,7 +70,7 @@ class ProbeBlock:
             of_gender = defined(self.rows_of(model, gender), "share")
             known = [row["share"] for group in groups for row in where(of_gender, job_group=group)]
             if known:
-                shares[gender] = f"{' and '.join(map(percent, known))} %"
+                shares[gender] = f"{' and '.join(dict.fromkeys(map(percent, known)))} %"
         return beside("it says ", shares)
 
     def pair(self, row: Contrast) -> dict[str, Piece]:
