@@ -105,9 +105,10 @@ def _they(block: ProbeBlock, model: str, prompts: Sequence[str]) -> str:
         means = {str(number): fmean(column(own, "share")) for (number,), own in of_prompt.items()}
         known = [means[prompt] for prompt in prompts if prompt in means]
         if known and "0" in means:
-            shares[gender] = (
-                f"{percent(means['0'])} % without, {percents((min(known), max(known)))} % with it"
-            )
+            without, under = percent(means["0"]), percents((min(known), max(known)))
+            shares[gender] = f"{without} % without, {under} % with it"
+            if without == under:
+                shares[gender] = f"{without} % with it and without"
     return beside("", shares)
 
 
