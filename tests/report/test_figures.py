@@ -370,7 +370,7 @@ def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> N
 
 
 def test_outcomes_are_stacked_to_the_whole() -> None:
-    made = alone(content(("A",), 2), "probe")
+    made = alone(content(("A",), 4), "probe")
     of = {"listed:female": 0.3, "listed:male": 0.2, "unknown": 0.1, "declines": 0.25, "other": 0.15}
     rows = [
         {"model": "A", "bias_type": "explicit", "job_group": group, "outcome": outcome, "share": share,
@@ -385,6 +385,10 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
     legend = [entry.text for entry in figure.plot.legend]
     assert legend == ["women", "men", "unknown or neutral", "declines", "something else"]
     assert not only(outcomes, made)
+    # One job is no group: it has its name.
+    alone_in_both = with_table(alone(content(("A",), 2), "probe"), "probe_outcomes", rows)
+    (panel,) = panels(only(outcomes, alone_in_both)["outcomes"])
+    assert panel.labels == ["“occupation 1” alone", "“occupation 0” alone"]
 
 
 # --- the first picture -----------------------------------------------------------------------------------
