@@ -260,6 +260,9 @@ def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dic
     assert "Weak" not in drawn["workforce"].plot.caption
     pale = [bar.pale for panel in panels(figures["groups"]) for bar in panel.bars if bar]
     assert 0 < sum(pale) < len(pale)
+    of_all_words = only(groups, of_all(with_table(usual, "probe_groups", rows)))["groups"]
+    assert not any(bar.pale for panel in panels(of_all_words) for bar in panel.bars)
+    assert "Weak" not in only(jobs, of_all(with_table(usual, "probe_groups", rows)))["jobs"].plot.caption
 
 
 def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
