@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
-from biaskit.runs.collection import Part
+from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.contrast import MOST_SPREAD, Contrast
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
@@ -114,20 +114,23 @@ class CheckResult:
         return "\n".join("\n  ".join((outcome.text, *outcome.lines)) for outcome in self.outcomes)
 
 
-def coverage_of_parts(parts: Iterable[Part]) -> Coverage:
+def coverage_of_parts(parts: Sequence[Part]) -> Coverage:
     """Read coverage from the tables of shares that have it."""
     rows: list[Row] = []
     for part in parts:
         rows += part.tables.get(table_with_coverage(part.measurement), ())
-    return coverage_in(rows)
+    return coverage_in(rows, of_two=rule_of(parts).binary)
 
 
-def coverage_in(rows: Iterable[Row]) -> Coverage:
-    """Read the least coverage over groups of jobs, without a debiasing prompt, from rows of such a table."""
+def coverage_in(rows: Iterable[Row], *, of_two: bool = True) -> Coverage:
+    """Read the least coverage over groups of jobs, without a debiasing prompt, from rows of such a table.
+
+    `of_two`: of the words of the two groups that are contrasted, else of all target words.
+    """
     least: dict[tuple[str, str], float | None] = {}
     plain = in_main_context(where(rows, debiasing_id=0))
     for (model, bias_type), own in grouped(plain, "model", "bias_type").items():
-        ends = None if undefined(own, "coverage") else coverage_of(own)
+        ends = None if undefined(own, "coverage") else coverage_of(own, of_two=of_two)
         least[model, bias_type] = None if ends is None else ends[0]
     return least
 

@@ -136,6 +136,7 @@ def test_what_holds_on_weak_evidence_says_whose() -> None:
     # Of the two groups' words, which the first one's rows have: they may have the rest.
     groups = [{**plain, "coverage": 0.6, "binary_coverage": part} for part in (0.3, 0.04, None)]
     assert coverage_in(groups) == {("m", "explicit"): 0.04}
+    assert coverage_in(groups, of_two=False) == {("m", "explicit"): 0.6}
     under = {**plain, "debiasing_id": 1, "coverage": 0.6, "binary_coverage": 0.001}
     assert coverage_in([*groups, under]) == {("m", "explicit"): 0.04}
     nothing = {"coverage": None, "binary_coverage": None}

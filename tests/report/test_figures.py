@@ -260,6 +260,9 @@ def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dic
     assert "Weak" not in drawn["workforce"].plot.caption
     pale = [bar.pale for panel in panels(figures["groups"]) for bar in panel.bars if bar]
     assert 0 < sum(pale) < len(pale)
+    of_all_words = only(groups, of_all(with_table(usual, "probe_groups", rows)))["groups"]
+    assert not any(bar.pale for panel in panels(of_all_words) for bar in panel.bars)
+    assert "Weak" not in only(jobs, of_all(with_table(usual, "probe_groups", rows)))["jobs"].plot.caption
 
 
 def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
@@ -370,7 +373,7 @@ def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> N
 
 
 def test_outcomes_are_stacked_to_the_whole() -> None:
-    made = alone(content(("A",), 2), "probe")
+    made = alone(content(("A",), 4), "probe")
     of = {"listed:female": 0.3, "listed:male": 0.2, "unknown": 0.1, "declines": 0.25, "other": 0.15}
     rows = [
         {"model": "A", "bias_type": "explicit", "job_group": group, "outcome": outcome, "share": share,
@@ -385,6 +388,10 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
     legend = [entry.text for entry in figure.plot.legend]
     assert legend == ["women", "men", "unknown or neutral", "declines", "something else"]
     assert not only(outcomes, made)
+    # One job is no group: it has its name.
+    alone_in_both = with_table(alone(content(("A",), 2), "probe"), "probe_outcomes", rows)
+    (panel,) = panels(only(outcomes, alone_in_both)["outcomes"])
+    assert panel.labels == ["“occupation 1” alone", "“occupation 0” alone"]
 
 
 # --- the first picture -----------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
             bars.append(None)
             beside.append("–")
             continue
-        little = is_under(coverage_of([row]), WEAK)
+        little = is_under(coverage_of([row], of_two=view.part.rule.binary), WEAK)
         of_jobs = where(jobs, **{name: row[name] for name in ("model", "bias_type", "job_group")})
         parts = [(row_of[gender]["share"], *look_of(gender, genders)) for gender in genders]
         interval = number(row["ci_low"]), number(row["ci_high"])

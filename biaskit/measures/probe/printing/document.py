@@ -44,7 +44,9 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
         shown = _by_debiasing(frame, groups, tables.get("probe_levels", []))
     else:
         # A newcomer reads the first table: those of weak evidence alone come last.
-        most = {way: coverage_of(rows) or (0, 1) for (way,), rows in grouped(groups, "bias_type").items()}
+        most = {}
+        for (way,), rows in grouped(groups, "bias_type").items():
+            most[way] = coverage_of(rows, of_two=bool(frame.two)) or (0, 1)
         types = sorted(most, key=lambda way: most[way][1] < WEAK)
         for bias_type, context in product(types, distinct(groups, "context")):
             scope = {"bias_type": bias_type, "context": context}
