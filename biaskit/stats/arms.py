@@ -131,7 +131,9 @@ def part_of_two(first: CellValues, second: CellValues) -> CellValues:
         nothing = np.isnan(part) & ~np.isnan(first.point)
         point = np.clip(additive_fit(part, nothing), 0.0, 1.0)
         of_both = zip(first.counted, second.counted, strict=True)
-        counted = tuple(Counted(point, a.inverse / (a.shares + b.shares)) for a, b in of_both)
+        counted = tuple(
+            Counted(point, np.where(nothing, np.nan, a.inverse) / (a.shares + b.shares)) for a, b in of_both
+        )
         if first.ends is None and second.ends is None and not nothing.any():
             return CellValues(point, counted=counted)
         (low, high), (other_low, other_high) = first.low_and_high, second.low_and_high
