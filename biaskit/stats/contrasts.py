@@ -21,6 +21,7 @@ from biaskit.stats.crossed import (
     spread_of_mean,
 )
 from biaskit.stats.multiplicity import holm
+from biaskit.stats.proportions import at_an_end
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
 from biaskit.stats.verdict import Rule, with_verdicts
@@ -37,6 +38,7 @@ FEW_UNITS = f"too few {{}}s: {{}}, at least {LEAST_UNITS} are needed"
 NO_TEMPLATE = "no template"
 ONE_SIDE = "all workforce shares are on one side of 50 %"
 NO_SHARE = "a job has no share in any template"
+AT_AN_END = "no equivalence among shares under 1 % or over 99 %"
 BOUNDS_ALONE = "a point between bounds is not tested"
 MOST_EMPTY = 0.1
 """Above this part of empty cells in a group there is no verdict (methods/averages#empty-cells)."""
@@ -336,6 +338,9 @@ class _Rows:
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
         speaks = not few and not any(spread.conditional for spread in spreads)
+        of_shares = self.scope.whole in ("share", "outcome_share") and estimate != 0
+        if of_shares and at_an_end(arms[0].point, arms[1].point):
+            rows, speaks = replace(rows, note=joined([rows.note, AT_AN_END])), False
         return [
             rows.row(kind, of_jobs, bounds=bounds),
             rows.row("crossed", crossed, bounds=bounds, speaks=speaks),

@@ -849,3 +849,18 @@ def test_every_table_keeps_the_contract_of_the_writer(tmp_path: Path, without: l
         back = read_table_rows(path)
         assert [{k: "" if v is None and isinstance(b[k], str) else v for k, v in a.items()}
                 for a, b in zip(rows, back, strict=True)] == back  # fmt: skip
+
+
+@pytest.mark.parametrize(("tiny", "equivalent"), [(0.001, None), (0.2, True)])
+def test_shares_of_almost_nothing_are_not_said_to_be_the_same(tiny: float, equivalent: bool | None) -> None:
+    """Both groups say she in 0.1 %, or in one 0.3 %: whatever the model, the difference is under a point."""
+
+    def masses(labels: Labels) -> tuple[float, ...]:
+        women = tiny * (1.01 if labels[3] in ("nurse", "teacher") else 1) * (1 + 0.01 * labels[2])
+        return 0.1 * (1 - women), 0.1 * women, 0.01
+
+    row = find(
+        contrast(run(study(masses=masses))["tests"], "groups"), quantity="binary_share", kind="crossed"
+    )
+    assert row["equivalent"] is equivalent
+    assert ("no equivalence" in (row["reason"] or "")) is (equivalent is None)
