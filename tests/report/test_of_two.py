@@ -169,6 +169,22 @@ def test_they_stands_beside_the_part_of_two_with_its_own_shares() -> None:
     assert text.endswith("; they in 25 % without, 60 % with it.")
 
 
+def test_they_under_a_dialogue_is_that_of_the_dialogue() -> None:
+    """It says they in 30 and 37 % without; under a debiasing prompt in the dialogue it would say more."""
+    shares = {WOMENS: (0.4, 0.3, 0.3), MENS: (0.2, 0.42, 0.38)}
+    spoken = group_rows({WOMENS: (0.2, 0.2, 0.6), MENS: (0.2, 0.2, 0.6)}, context="dialogue")
+    with_prompt = [{**row, "debiasing_id": 1, "share": 0.9} for row in spoken]
+    change = contrast_row(
+        "probe/share/crossed/contexts", 0.2, about(0.2), context="dialogue-plain", group_a=MENS, group_b=MENS
+    )
+    tables = {"probe_groups": [*group_rows(shares), *spoken, *with_prompt], "tests": [change]}
+    text, _ = texts_of(content(probe_part(tables)), "help")
+    assert text == (
+        "Asked directly, of she and he, a dialogue before it makes m say she 20 points more often for jobs "
+        "mostly held by men [15 to 25]; they in 34 % without, 60 % with it."
+    )
+
+
 def test_a_difference_of_asymmetry_is_of_two_as_the_shares_are() -> None:
     scope = {"gender": None, "group_a": MENS, "group_b": WOMENS}
     more = contrast_row("probe/asymmetry/crossed/groups", 0.2, about(0.2), **scope)

@@ -82,7 +82,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast])
         "opening": block.opening(model, of_two=rows[0].is_binary),
         "why": why(rows[0]),
     }
-    pieces |= {"model": Foreign(model), "they": _they(block, model, distinct(rows, "debiasing_a"))}
+    pieces |= {"model": Foreign(model), "they": _they(block, model, rows)}
     pieces["what"] = count(n, counted) if n > 1 else f"one {counted}"
     pieces |= {"any": "any of " if n > 1 else "", "k": str(len(clear)), "n": count(len(changes), "change")}
     pieces |= {"are": "is" if len(clear) == 1 else "are", "within": within(*changes)}
@@ -96,19 +96,23 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast])
     yield sentence_of(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)
 
 
-def _they(block: ProbeBlock, model: str, prompts: Sequence[str]) -> str:
+def _they(block: ProbeBlock, model: str, changes: Sequence[Contrast]) -> str:
     """Say what belongs to neither of two groups, a mean: '; they in 12 % without, 55–60 % with it'."""
+    without, arms = (block.context, "0"), [(block.context, row.debiasing_a) for row in changes]
+    if changes[0].contrast == "contexts":
+        arms = [("dialogue", "0")]
     shares = {}
-    rows = where(block.part.tables["probe_groups"], model=model, **block.way)
+    scope = {"model": model, "bias_type": block.bias_type, "prompt_format": block.prompt_format}
+    rows = where(block.part.tables["probe_groups"], **scope)
     for gender in genders_of_neither(block.part):
-        of_prompt = grouped(defined(where(rows, gender=gender), "share"), "debiasing_id")
-        means = {str(number): fmean(column(own, "share")) for (number,), own in of_prompt.items()}
-        known = [means[prompt] for prompt in prompts if prompt in means]
-        if known and "0" in means:
-            without, under = percent(means["0"]), percents((min(known), max(known)))
-            shares[gender] = f"{without} % without, {under} % with it"
-            if without == under:
-                shares[gender] = f"{without} % with it and without"
+        of_arms = grouped(defined(where(rows, gender=gender), "share"), "context", "debiasing_id")
+        means = {(context, str(i)): fmean(column(own, "share")) for (context, i), own in of_arms.items()}
+        known = [means[arm] for arm in arms if arm in means]
+        if known and without in means:
+            before, under = percent(means[without]), percents((min(known), max(known)))
+            shares[gender] = f"{before} % without, {under} % with it"
+            if before == under:
+                shares[gender] = f"{before} % with it and without"
     return beside("", shares)
 
 
@@ -120,7 +124,7 @@ def _largest(
     pieces: dict[str, Piece] = {
         "cause": Foreign(row.debiasing_a, before, after) if placed else before,
         "jobs": one_group(block.part, row.group_a or ""),
-        "they": _they(block, model, [row.debiasing_a]),
+        "they": _they(block, model, [row]),
     }
     pieces["groups"] = two_groups(block.part, row.group_a or "", row.group_b or "")
     texts = {str(asked.get("id")): asked.get("text") for asked in block.part.debiasing_prompts}
