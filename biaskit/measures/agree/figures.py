@@ -30,16 +30,7 @@ from biaskit.report.questions import QuestionId
 from biaskit.runs.store import slug
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import BETWEEN_KINDS, relation
-from biaskit.tables.query import (
-    Row,
-    among,
-    by_labels,
-    defined,
-    distinct,
-    grouped,
-    mean_over_prompts,
-    where,
-)
+from biaskit.tables.query import Row, among, by_labels, defined, distinct, grouped, mean_over_prompts, where
 
 ANSWER = "answer"  # name of the first figure
 TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels

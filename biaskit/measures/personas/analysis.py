@@ -35,12 +35,7 @@ from biaskit.measures.personas.words.groups import (
     group_word_rows,
     make_group_lists,
 )
-from biaskit.measures.personas.words.run_lists import (
-    list_notes,
-    list_tables,
-    make_lists,
-    topic_shares,
-)
+from biaskit.measures.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
 from biaskit.measures.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.records import ALL

@@ -13,13 +13,7 @@ from biaskit.compare.comparison import MODELS
 from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
-from biaskit.measures.probe.contrasts import (
-    columns_of,
-    gap_changes,
-    in_each_group,
-    numbers_of,
-    scope_of,
-)
+from biaskit.measures.probe.contrasts import columns_of, gap_changes, in_each_group, numbers_of, scope_of
 from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
