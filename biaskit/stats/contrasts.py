@@ -258,9 +258,6 @@ def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # 
     ]
 
 
-# --- one row ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """What the rows of one contrast have in common."""

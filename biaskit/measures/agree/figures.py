@@ -45,9 +45,6 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
     return {FIRST: (answer,), "agree": (gaps,)}
 
 
-# --- the first figure --------------------------------------------------------------------------------
-
-
 def answer(content: Content) -> Iterator[Figure]:
     """Draw items of one model, or a row for each of several; none without data."""
     probed, written = (next(views(content, kind_name), None) for kind_name in ("probe", "personas"))
@@ -136,9 +133,6 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure]
         name = "in texts, corrected by labels" if by_labels(rows) else "in texts"
         measures.append(_Measure("texts", name, items.of_occupations(rows), mark))
     return measures, items.by_share(workforce)
-
-
-# --- gaps --------------------------------------------------------------------------------------------
 
 
 def gaps(content: Content) -> Iterator[Figure]:

@@ -241,9 +241,6 @@ def _add_words(
         results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
 
 
-# --- notes ---------------------------------------------------------------------------------------------
-
-
 def _reading_notes(documents: TextDocuments) -> Iterator[str]:
     """Say how many texts are copies, and how many hold marks that were read as breaks between words."""
     texts = [text for text in documents.texts if text.describes]

@@ -131,9 +131,6 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
         yield {**row, "reason": joined([note, spread.reason])}
 
 
-# --- who differs ------------------------------------------------------------------------------------------
-
-
 def _tests(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],

@@ -136,9 +136,6 @@ def in_each_group(
         yield replace(scope, quantity=quantity, gender=gender, group_a=job_group, group_b=job_group), k, rows
 
 
-# --- between groups of jobs ------------------------------------------------------------------------
-
-
 def _groups(study: StudyCells) -> Iterator[Contrast]:
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
@@ -166,9 +163,6 @@ def _asymmetry(study: StudyCells) -> Iterator[Contrast]:
             scope = replace(scope_of(arm, "groups"), quantity=f"{prefix}asymmetry", **sides)
             a, b = of_men[rows_of[MALE_DOMINATED]], of_women[rows_of[FEMALE_DOMINATED]]
             yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
-
-
-# --- the same jobs in two arms ---------------------------------------------------------------------
 
 
 def _debiasing_prompts(study: StudyCells) -> Iterator[Contrast]:
@@ -252,9 +246,6 @@ def _bias_types(study: StudyCells) -> Iterator[Contrast]:
         rows_of = rows_of_groups(implicit.jobs, study.group_of)
         for each, k, rows in in_each_group(rows_of, study.numbers, scope):
             yield from estimate_only(a[k][rows], b[k][rows], scope=each, note=note)
-
-
-# --- against labour statistics ---------------------------------------------------------------------
 
 
 def _workforce(study: StudyCells) -> Iterator[Contrast]:

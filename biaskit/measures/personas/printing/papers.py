@@ -233,9 +233,6 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Draft]:
         yield draft
 
 
-# --- what they share ---------------------------------------------------------------------------------
-
-
 def _side_by_side(
     name: str, labels: Mapping[Any, Cells], models: Sequence[str], cells: Mapping[tuple[Any, str], Cells]
 ) -> Iterator[tuple[_Draft, list[str]]]:
