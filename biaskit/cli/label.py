@@ -14,8 +14,7 @@ from biaskit.measures.personas.recordings import RECORDED
 
 
 @click.command(
-    "label",
-    epilog=examples("biaskit label RUN --n 200", "biaskit analyze RUN --labels RUN/labels/sheet.csv"),
+    "label", epilog=examples("biaskit label RUN --n 200", "biaskit analyze RUN --labels RUN/labels/sheet.csv")
 )
 @click.argument("run", required=False, metavar="[RUN | recorded:demo-base]")
 @option("--n", "N", "How many texts to draw.", type=click.IntRange(1), default=200, show_default=True)

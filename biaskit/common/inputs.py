@@ -117,9 +117,6 @@ def expanded(path: str | Path) -> Path:
         raise UsageError(f"{one_line(str(path))}: {error} Write the whole path.") from None
 
 
-# --- files -----------------------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[io.BufferedReader]:
     """Open a regular file. Raises `OSError`, also for a pipe or a device, which might wait without end."""
@@ -141,9 +138,6 @@ def unpacked(path: Path) -> Iterator[io.BufferedReader]:
     with opened(path) as file:
         packed = path.suffix.lower() == ".gz"
         yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
-
-
-# --- text and values -----------------------------------------------------------------------------------
 
 
 def decode(content: bytes) -> str:

@@ -85,9 +85,6 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(_NOTATION.sub(lambda sign: _NAMED.get(sign[0], sign[0]), pattern))
 
 
-# --- what patterns read ------------------------------------------------------------------------------
-
-
 def plain(text: str, longest: int) -> str:
     """Prepare the beginning of a foreign text for patterns: `longest` characters, without markup.
 

@@ -24,11 +24,7 @@ MOST_OF_OPENAI = 50_000, 200 * 2**20  # requests and bytes that OpenAI takes in 
 
 
 def write_requests(
-    kind: Measurement,
-    design: Design,
-    session: Session[Any],
-    target: str | Path,
-    max_cost: float | None,
+    kind: Measurement, design: Design, session: Session[Any], target: str | Path, max_cost: float | None
 ) -> list[str]:
     """Write what is still to ask of a run's model to a file instead of asking it; returns the notes."""
     from biaskit.models.api.offline import Offline, RequestFile, is_request_file

@@ -140,9 +140,6 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[TargetWord]) -> str | No
     return None
 
 
-# --- beside the tables of an analysis ---------------------------------------------------------------------
-
-
 def describe_analysis(
     made: TableSet,
     design: Any,

@@ -384,9 +384,6 @@ def frame_places(templates: Sequence[int], frame_of: Mapping[int, str]) -> dict[
     return {templates[places[0]]: places for places in members.values()}
 
 
-# --- which templates enter -------------------------------------------------------------------------
-
-
 def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | None]:
     """Find the templates that are complete for every job in every block, and why the others are left out.
 
@@ -432,9 +429,6 @@ def ranges(ids: Sequence[int]) -> str:
         else:
             runs.append([i, i])
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
-
-
-# --- groups of jobs --------------------------------------------------------------------------------
 
 
 def rows_of_groups(jobs: Sequence[str], group_of: Mapping[str, str]) -> dict[str, list[int]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from biaskit.common.wording import ROUNDING, joined
-from biaskit.stats.arms import CellValues, empty_note, group_pairs
+from biaskit.stats.arms import CellValues, empty_note
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.contrast import IDENTITY, JUDGED, Contrast, Scope
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
@@ -89,29 +89,6 @@ def within_jobs(
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
     return rows.pair("paired", paired, (a, b), spreads, limit=limit)
-
-
-def gaps_between_groups(
-    change: CellValues,
-    rows_of: Mapping[str, Sequence[int]],
-    *,
-    scope: Scope,
-    margins: Mapping[str, float],
-    note: str | None = None,
-) -> Iterator[Contrast]:
-    """Contrast what two arms change of the gap between two groups of jobs: rows welch and crossed.
-
-    `change`: a number in one arm − in the other, `[I, J]`; `rows_of`: group → places of its jobs. The gap is
-    the number in group a − that in group b, so positive is a gap that is larger in the first arm.
-    """
-    for group_a, group_b in group_pairs(list(rows_of)):
-        yield from between_groups(
-            *(change[rows_of[group]] for group in (group_a, group_b)),
-            scope=replace(scope, group_a=group_a, group_b=group_b),
-            margins=margins,
-            note=note,
-            limit=2.0,
-        )
 
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Contrast]:
@@ -279,9 +256,6 @@ def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # 
         replace(row, p_adjusted=adjusted[place], verdict=own.verdict)
         for row, own, place in zip(rows, judged, places, strict=True)
     ]
-
-
-# --- one row ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

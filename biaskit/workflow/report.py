@@ -31,13 +31,7 @@ from biaskit.common.wording import count
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.measurement import measurement
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.report.content import (
-    Content,
-    Equivalence,
-    ExampleText,
-    PromptShown,
-    WordInContext,
-)
+from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable

@@ -30,16 +30,7 @@ from biaskit.report.questions import QuestionId
 from biaskit.runs.store import slug
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.quantities import BETWEEN_KINDS, relation
-from biaskit.tables.query import (
-    Row,
-    among,
-    by_labels,
-    defined,
-    distinct,
-    grouped,
-    mean_over_prompts,
-    where,
-)
+from biaskit.tables.query import Row, among, by_labels, defined, distinct, grouped, mean_over_prompts, where
 
 ANSWER = "answer"  # name of the first figure
 TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels
@@ -52,9 +43,6 @@ TITLE = "Gaps in the probe, in texts and in words"
 def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
     """Name the figures of a whole page, the one at its top first."""
     return {FIRST: (answer,), "agree": (gaps,)}
-
-
-# --- the first figure --------------------------------------------------------------------------------
 
 
 def answer(content: Content) -> Iterator[Figure]:
@@ -145,9 +133,6 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure]
         name = "in texts, corrected by labels" if by_labels(rows) else "in texts"
         measures.append(_Measure("texts", name, items.of_occupations(rows), mark))
     return measures, items.by_share(workforce)
-
-
-# --- gaps --------------------------------------------------------------------------------------------
 
 
 def gaps(content: Content) -> Iterator[Figure]:

@@ -101,9 +101,6 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
     )
 
 
-# --- relations ---------------------------------------------------------------------------------------
-
-
 def _relations(content: Content) -> Iterator[Sentence]:
     missing: list[Contrast] = []
     for y, x in RELATIONS if content.reference in ("workforce", "both") else BETWEEN_KINDS:

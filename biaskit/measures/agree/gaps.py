@@ -167,9 +167,6 @@ def _spread(rows: Sequence[Row]) -> tuple[Number, str]:
     return (None, joined(reasons) or ("no SRB of both women and men" if rows else "no SRB")), ""
 
 
-# --- over occupations ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One gap of one model over occupations; probe_gap in one bias type and prompt format."""

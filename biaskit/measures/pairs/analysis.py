@@ -46,11 +46,7 @@ OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
 ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
 
 
-def tables(
-    run: Path,
-    overrides: Mapping[str, Any] | None = None,
-    watcher: Watcher | None = None,
-) -> TableSet:
+def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
     design = read(manifest.resolved, overrides)

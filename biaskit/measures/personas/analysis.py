@@ -35,12 +35,7 @@ from biaskit.measures.personas.words.groups import (
     group_word_rows,
     make_group_lists,
 )
-from biaskit.measures.personas.words.run_lists import (
-    list_notes,
-    list_tables,
-    make_lists,
-    topic_shares,
-)
+from biaskit.measures.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
 from biaskit.measures.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.records import ALL
@@ -244,9 +239,6 @@ def _add_words(
     if clustered and vectors:
         of_corpus = vectors.models[0]
         results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
-
-
-# --- notes ---------------------------------------------------------------------------------------------
 
 
 def _reading_notes(documents: TextDocuments) -> Iterator[str]:

@@ -25,11 +25,7 @@ __all__ = ["ask", "fault", "finder", "named", "open_model", "progress", "what_is
 
 
 def open_model(
-    design: PersonasDesign,
-    spec: str,
-    *,
-    asked_as: ModelEntry | None = None,
-    **how: Any,
+    design: PersonasDesign, spec: str, *, asked_as: ModelEntry | None = None, **how: Any
 ) -> TextGenerator:
     """Open a generator, which is the same for every design."""
     return open_generator(spec, **how)

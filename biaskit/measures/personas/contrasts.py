@@ -71,9 +71,6 @@ def _left_out(occupations: Sequence[str], n: int, why: str) -> str | None:
     return joined([ONE_OCCUPATION * alone, f"{n_out} of {n} occupations {why}" * bool(n_out)])
 
 
-# --- areas ---------------------------------------------------------------------------------------------
-
-
 def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Contrast]:
     """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
     for quantity, (trained_on, tested_on) in AREAS.items():
@@ -115,9 +112,6 @@ def _on_logit_scale(row: Contrast, areas: FloatArray) -> Contrast:
         logit = math.log(area / (1 - area))
         changed["statistic"], changed["p_value"] = p_of_difference(logit, variance, areas.size - 1.0)
     return replace(row, **changed)  # type: ignore[arg-type]
-
-
-# --- scores, refusals, shares --------------------------------------------------------------------------
 
 
 def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Sequence[Contrast]:

@@ -47,11 +47,7 @@ CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "see
 NOTES: Mapping[str, str] = words("probe")["notes"]
 
 
-def tables(
-    run: Path,
-    overrides: Mapping[str, Any] | None = None,
-    watcher: Watcher | None = None,
-) -> TableSet:
+def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     manifest, made = read_manifest(run), TableSet(run)
     design = read(manifest.resolved, overrides)

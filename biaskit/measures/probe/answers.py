@@ -131,9 +131,6 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
         yield {**row, "reason": joined([note, spread.reason])}
 
 
-# --- who differs ------------------------------------------------------------------------------------------
-
-
 def _tests(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
@@ -142,8 +139,10 @@ def _tests(
 ) -> Iterator[Contrast]:
     """Contrast groups of jobs in each arm, then models in pairs."""
     for arm, block in blocks.items():
+        templates, note = complete_in_all([block])
+        values, rows_of = block.numbers_at(templates), rows_of_groups(block.jobs, group_of)
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
-        yield from between_job_groups(block, group_of, tested, scope, margins)
+        yield from between_job_groups(values, rows_of, tested, scope, margins, note)
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
         jobs = [job for job in a.jobs if job in b.jobs]
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import sub
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.measures.probe.contrasts import (
+    between_job_groups,
     columns_of,
-    gap_changes,
     in_each_group,
     numbers_of,
     scope_of,
@@ -156,7 +157,8 @@ def _rows_of_arm(
     for own, k, places in in_each_group(rows_of, numbers, scope):
         yield from within_jobs(a[k][places], b[k][places], scope=own, margins=margins, note=reason)
     if scope.quantity == "share":
-        yield from gap_changes(a, b, rows_of, numbers, scope, margins, reason)
+        of_gap = replace(scope, quantity="group_gap")
+        yield from between_job_groups(list(map(sub, a, b)), rows_of, numbers, of_gap, margins, reason)
 
 
 def _common(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], str | None]:

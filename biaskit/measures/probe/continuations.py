@@ -147,9 +147,6 @@ class _ContinuationWork(CellWork):
         return self.label, self.n_done, self.n_due
 
 
-# --- and read back ----------------------------------------------------------------------------------------
-
-
 def read_continuations(
     run: Path, manifest: Manifest, answers: AnswersOfRun, reading: Reading, answerers: Answerers
 ) -> int:

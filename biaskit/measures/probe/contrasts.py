@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from operator import sub
 from typing import Literal
 
 import numpy as np
@@ -24,13 +25,7 @@ from biaskit.stats.arms import (
     rows_of_groups,
 )
 from biaskit.stats.contrast import BINARY, Contrast, Scope
-from biaskit.stats.contrasts import (
-    against_workforce,
-    between_groups,
-    estimate_only,
-    gaps_between_groups,
-    within_jobs,
-)
+from biaskit.stats.contrasts import against_workforce, between_groups, estimate_only, within_jobs
 from biaskit.stats.verdict import Rule
 
 
@@ -113,21 +108,23 @@ def scope_of(arm: Arm, contrast: str) -> Scope:
 
 
 def between_job_groups(
-    block: CrossedCells,
-    group_of: Mapping[str, str],
+    values: Sequence[CellValues],
+    rows_of: Mapping[str, list[int]],
     numbers: Sequence[Number],
     scope: Scope,
     margins: Mapping[str, float],
+    note: str | None,
 ) -> Iterator[Contrast]:
-    """Contrast every two groups of jobs in an arm."""
-    templates, note = complete_in_all([block])
-    values, rows_of = block.numbers_at(templates), rows_of_groups(block.jobs, group_of)
+    """Contrast numbers `[I, J]`, or what they change from one arm to another, of every two groups of jobs.
+
+    A change of a gap is positive where the gap is larger in the first arm.
+    """
+    limit = 2.0 if scope.quantity == "group_gap" else 1.0
     for (group_a, group_b), (k, gender, prefix) in product(group_pairs(list(rows_of)), numbers):
-        own = replace(
-            scope, quantity=prefix + scope.quantity, gender=gender, group_a=group_a, group_b=group_b
-        )
+        own = replace(scope, quantity=prefix + scope.quantity, gender=gender)
+        own = replace(own, group_a=group_a, group_b=group_b)
         a, b = values[k][rows_of[group_a]], values[k][rows_of[group_b]]
-        yield from between_groups(a, b, scope=own, margins=margins, note=note)
+        yield from between_groups(a, b, scope=own, margins=margins, note=note, limit=limit)
 
 
 def in_each_group(
@@ -139,34 +136,12 @@ def in_each_group(
         yield replace(scope, quantity=quantity, gender=gender, group_a=job_group, group_b=job_group), k, rows
 
 
-def gap_changes(
-    a: Sequence[CellValues],
-    b: Sequence[CellValues],
-    rows_of: Mapping[str, Sequence[int]],
-    numbers: Sequence[Number],
-    scope: Scope,
-    margins: Mapping[str, float],
-    note: str | None,
-) -> Iterator[Contrast]:
-    """Contrast the gap of each number between two groups of jobs in two arms, a − b."""
-    for k, gender, prefix in numbers:
-        own = replace(scope, quantity=f"{prefix}group_gap", gender=gender)
-        yield from gaps_between_groups(a[k] - b[k], rows_of, scope=own, margins=margins, note=note)
-
-
-def _in_groups(
-    study: StudyCells, block: CrossedCells, scope: Scope
-) -> Iterator[tuple[Scope, int, list[int]]]:
-    return in_each_group(rows_of_groups(block.jobs, study.group_of), study.numbers, scope)
-
-
-# --- between groups of jobs ------------------------------------------------------------------------
-
-
 def _groups(study: StudyCells) -> Iterator[Contrast]:
     for arm, block in study.blocks.items():
+        templates, note = complete_in_all([block])
+        values, rows_of = block.numbers_at(templates), rows_of_groups(block.jobs, study.group_of)
         scope = scope_of(arm, "groups")
-        yield from between_job_groups(block, study.group_of, study.numbers, scope, study.margins)
+        yield from between_job_groups(values, rows_of, study.numbers, scope, study.margins, note)
 
 
 def _asymmetry(study: StudyCells) -> Iterator[Contrast]:
@@ -188,9 +163,6 @@ def _asymmetry(study: StudyCells) -> Iterator[Contrast]:
             scope = replace(scope_of(arm, "groups"), quantity=f"{prefix}asymmetry", **sides)
             a, b = of_men[rows_of[MALE_DOMINATED]], of_women[rows_of[FEMALE_DOMINATED]]
             yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
-
-
-# --- the same jobs in two arms ---------------------------------------------------------------------
 
 
 def _debiasing_prompts(study: StudyCells) -> Iterator[Contrast]:
@@ -237,7 +209,8 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
             context="dialogue-plain",
             debiasing_b=str(NO_DEBIASING),
         )
-        for each, k, rows in _in_groups(study, blocks[0], scope):
+        rows_of = rows_of_groups(blocks[0].jobs, study.group_of)
+        for each, k, rows in in_each_group(rows_of, study.numbers, scope):
             a = with_dialogue[k][rows] - no_dialogue[k][rows]
             b = with_plain[k][rows] - no_plain[k][rows]
             yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
@@ -254,7 +227,9 @@ def _two_arms(
         of_a, of_b = mean_a[k][rows], mean_b[k][rows]
         yield from within_jobs(of_a, of_b, scope=each, margins=study.margins, note=note)
     if scope.contrast == "debiasing":
-        yield from gap_changes(mean_a, mean_b, rows_of, study.numbers, scope, study.margins, note)
+        changes = list(map(sub, mean_a, mean_b))
+        of_gap = replace(scope, quantity="group_gap")
+        yield from between_job_groups(changes, rows_of, study.numbers, of_gap, study.margins, note)
 
 
 def _bias_types(study: StudyCells) -> Iterator[Contrast]:
@@ -268,11 +243,9 @@ def _bias_types(study: StudyCells) -> Iterator[Contrast]:
         a, b = implicit.numbers_at(of_a), explicit.numbers_at(of_b)
         note = joined([note_a and f"implicit: {note_a}", note_b and f"explicit: {note_b}"])
         scope = replace(scope_of(arm, "bias-types"), bias_type="implicit-explicit")
-        for each, k, rows in _in_groups(study, implicit, scope):
+        rows_of = rows_of_groups(implicit.jobs, study.group_of)
+        for each, k, rows in in_each_group(rows_of, study.numbers, scope):
             yield from estimate_only(a[k][rows], b[k][rows], scope=each, note=note)
-
-
-# --- against labour statistics ---------------------------------------------------------------------
 
 
 def _workforce(study: StudyCells) -> Iterator[Contrast]:

@@ -137,9 +137,6 @@ def _enter(
     return replace(entered, difference_ends=np.stack(of_frames, axis=1))
 
 
-# --- probe_prompts -----------------------------------------------------------------------------------
-
-
 def _cell_rows(cells: Sequence[CellShares], study: StudyCells) -> Iterator[Row]:
     masses, shares = columns_of(study.groups, "mass"), columns_of(study.groups, "share")
     nothing, unknown = (None,) * len(masses), (None, None)
@@ -156,9 +153,6 @@ def _cell_rows(cells: Sequence[CellShares], study: StudyCells) -> Iterator[Row]:
         row["low_coverage"] = None if x.coverage is None else x.coverage < study.min_coverage
         row["reason"] = x.reason
         yield row
-
-
-# --- probe_jobs ------------------------------------------------------------------------------------
 
 
 def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Iterator[Row]:
@@ -240,9 +234,6 @@ def _job_intervals(
     of_difference = difference_interval(means[-1:], spread.variance[-1:], spread.dof[-1:])
     low = np.concatenate([of_shares[0], of_difference[0]])
     return low, np.concatenate([of_shares[1], of_difference[1]])
-
-
-# --- probe_groups, probe_templates, probe_variance -------------------------------------------------
 
 
 def _share_ends(
@@ -340,9 +331,6 @@ def _template_rows(
                 row["n_jobs"] = int(answered[rows, j].sum())
                 row |= {"estimator": block.estimator, "reason": reason}
                 yield row
-
-
-# --- probe_levels ----------------------------------------------------------------------------------
 
 
 def _level_rows(study: StudyCells) -> Iterator[Row]:

@@ -48,11 +48,7 @@ class NodeStates(LocalModel):
         return cache
 
     def _hidden_states(
-        self,
-        rows: Sequence[PromptRow],
-        prompts: Sequence[TokenIds],
-        tries: Sequence[TokenTrie],
-        shared: Any,
+        self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], tries: Sequence[TokenTrie], shared: Any
     ) -> torch.Tensor:
         """Return the last hidden states (nodes x rows, hidden) at every inner node, node by node.
 

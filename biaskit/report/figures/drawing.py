@@ -138,9 +138,6 @@ def _height(heading: str, panels: Sequence[Panel | Square], n: int) -> float:
     return inside + 0.65 + 0.2 * bool(heading)
 
 
-# --- a panel -----------------------------------------------------------------------------------------------
-
-
 def _draw_panel(axes: Axes, panel: Panel, *, named: bool, n: int) -> None:
     axes.set_title(cut(panel.title, int(_TITLE * _LETTERS / n)))
     axes.set_ylim(len(panel.labels) - 0.5, -0.5)
@@ -196,9 +193,6 @@ def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:
     axes.plot(bar.behind, [y + 0.4] * len(bar.behind), "|", color=INK, ms=4, mew=0.6, zorder=4)
 
 
-# --- a square ----------------------------------------------------------------------------------------------
-
-
 def _draw_square(axes: Axes, square: Square) -> None:
     axes.set_title(cut(square.title, 24))
     axes.spines["left"].set_visible(True)
@@ -219,9 +213,6 @@ def _draw_square(axes: Axes, square: Square) -> None:
         axes.annotate(
             cut(spot.name, 20), (spot.x, spot.y), shift, textcoords="offset points", ha=side, va="center"
         )
-
-
-# --- axes, marks, the legend -----------------------------------------------------------------------------
 
 
 def _set_axis(axes: Axes, which: str, axis: Axis) -> None:

@@ -176,9 +176,6 @@ class Plot:
         return " ".join(texts[:ALT_PANELS]) + more
 
 
-# --- from rows to points ---------------------------------------------------------------------------------
-
-
 def number(value: Any) -> float:
     """Make NaN of an undefined number, which matplotlib does not draw."""
     return NAN if value is None else float(value)
@@ -193,9 +190,6 @@ def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **lo
 def ends_of(points: Iterable[Point]) -> list[float]:
     """List the numbers that an axis must cover."""
     return [end for p in points for end in (p.x, p.low, p.high)]
-
-
-# --- axes ------------------------------------------------------------------------------------------------
 
 
 def shares(name: str, *, parity: bool = False) -> Axis:

@@ -47,9 +47,6 @@ def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
     return _MORE_GROUPS[i % len(_MORE_GROUPS)], HATCHES[3 + i % 3]
 
 
-# --- names -----------------------------------------------------------------------------------------------
-
-
 def cut(text: object, n: int = 48) -> str:
     """Cut foreign text to one line of `n` characters, in the middle: names differ at their ends."""
     shown = visible(" ".join(str(text).split()), longest=400)

@@ -57,9 +57,6 @@ class Sentences:
         return self.findings[: self.n_leading]
 
 
-# --- verdicts ----------------------------------------------------------------------------------------
-
-
 def outcome_of(row: Contrast | None) -> Verdict:
     """The verdict of a row; an estimate without an interval, or without a verdict, is a number shown."""
     if row is None:
@@ -81,9 +78,6 @@ def leads_of(content: Content, question: QuestionId) -> list[Contrast]:
 def shared(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict of a sentence about several rows: theirs where all agree, else a number shown."""
     return verdicts[0] if verdicts and len(set(verdicts)) == 1 else "shown"
-
-
-# --- what is noted beside a sentence --------------------------------------------------------------------
 
 
 def noted(rows: Sequence[Row | None]) -> list[str]:

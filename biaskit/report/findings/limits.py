@@ -50,9 +50,6 @@ def used_formats(parts: Sequence[Part], what: str) -> Iterator[str]:
         )
 
 
-# --- the interval, and what the page lacks ----------------------------------------------------------------
-
-
 def explained(numbers: Sequence[str]) -> str:
     """Explain the first number with an interval in at most 35 words; "" where there is none."""
     number = next(filter(None, numbers), "")

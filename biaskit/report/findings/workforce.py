@@ -102,9 +102,6 @@ def _inside(row: Contrast | None, margin: float, middle: float = 0.0) -> bool:
     return bool(middle - margin <= row.ci90_low and row.ci90_high <= middle + margin)
 
 
-# --- its sentence --------------------------------------------------------------------------------------
-
-
 def claim_of(
     slope: Slope, question: QuestionId, *, pieces: Mapping[str, Piece] | None = None, **arguments: Any
 ) -> Sentence:

@@ -41,9 +41,6 @@ def words(content: Content) -> Iterator[Sentence]:
         yield from _groups(part)
 
 
-# --- lists -----------------------------------------------------------------------------------------------
-
-
 def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
     """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
@@ -118,9 +115,6 @@ def _marked(
     templates = [template for template in _SAYS[says] if lacking not in template]
     text = filled(*templates, **pieces)
     return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
-
-
-# --- genders, then groups --------------------------------------------------------------------------------
 
 
 def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:

@@ -233,14 +233,8 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Draft]:
         yield draft
 
 
-# --- what they share ---------------------------------------------------------------------------------
-
-
 def _side_by_side(
-    name: str,
-    labels: Mapping[Any, Cells],
-    models: Sequence[str],
-    cells: Mapping[tuple[Any, str], Cells],
+    name: str, labels: Mapping[Any, Cells], models: Sequence[str], cells: Mapping[tuple[Any, str], Cells]
 ) -> Iterator[tuple[_Draft, list[str]]]:
     """Lay out the same columns for each model, at most four models to a part; with each part its models.
 

@@ -80,9 +80,6 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator) -> float | None:
     return float(np.median(cosines))
 
 
-# --- training ------------------------------------------------------------------------------------
-
-
 def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
     """Return what `train` passes to gensim besides the sentences and the seed."""
     size = {"vector_size": VECTOR_SIZE, "window": WINDOW, "min_count": 1}
@@ -119,9 +116,6 @@ def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
     For each model and occupation: requested women, inferred women, requested men, inferred men.
     """
     return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
-
-
-# --- the texts of a run as training reads them -----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

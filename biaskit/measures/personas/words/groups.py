@@ -152,9 +152,6 @@ def _lists(
     return dict(zip(keys, lists, strict=True))
 
 
-# --- who is held against whom --------------------------------------------------------------------------
-
-
 def _contrasts(
     cells: Sequence[Cell], groups: Sequence[str], unmarked: Sequence[str]
 ) -> Iterator[tuple[Cell, Contrast]]:

@@ -39,9 +39,6 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     return Plot([Band(panels)], caption, [*view.entries(models), *items.references(view, order)])
 
 
-# --- against workforce shares ----------------------------------------------------------------------------
-
-
 def workforce(view: View) -> Iterator[Figure]:
     """Draw a panel per model and way to ask, six to a figure; none if no job has a workforce share."""
     group = view.part.contrast[0]

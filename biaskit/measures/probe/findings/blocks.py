@@ -15,16 +15,7 @@ from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, pr
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import BINARY, Contrast
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
-from biaskit.tables.query import (
-    Row,
-    defined,
-    distinct,
-    first,
-    grouped,
-    in_main_context,
-    total,
-    where,
-)
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_context, total, where
 
 
 @dataclass(frozen=True)
