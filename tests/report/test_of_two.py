@@ -432,7 +432,7 @@ def test_a_gap_of_pairs_is_held_against_the_models_own(name: str) -> None:
 
 
 def test_unclear_gaps_of_models_are_counted() -> None:
-    """A gap has a margin of its own, 10 points unless a study sets one: it can be about the same, and unclear."""
+    """A gap has a margin too, 10 points unless a study sets one: it can be about the same, and unclear."""
     names = {"model_a": "B", "model_b": "A", "group_a": WOMENS, "group_b": MENS, "margin": 0.05}
     family = "probe/group_gap/crossed/models"
     unclear = contrast_row(family, 0.02, about(0.02, 0.1), **names, equivalent=False)
