@@ -25,6 +25,7 @@ from biaskit.report.figures.style import FILLS, asked
 from biaskit.report.figures.view import View, all_marks, figure
 from biaskit.report.findings.groups import jobs_of
 from biaskit.stats.contrast import Contrast
+from biaskit.tables.quantities import SHARES
 from biaskit.tables.query import Row, defined, distinct, where
 
 MOST_MODELS = 8  # rows of the first figure; that of the question has all models
@@ -42,15 +43,12 @@ class Answers:
     def of(cls, view: View) -> Answers:
         """Pick the rows without a debiasing prompt; none in a study without a contrast."""
         gender = view.part.contrast[0]
-        rows = defined(where(view.plain("probe_groups"), gender=gender), *cls.columns(view)) if gender else []
+        rows = (
+            defined(where(view.plain("probe_groups"), gender=gender), *SHARES[view.part.rule.binary])
+            if gender
+            else []
+        )
         return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})
-
-    @staticmethod
-    def columns(view: View) -> tuple[str, str, str]:
-        """Name the columns of a share and its interval."""
-        if view.part.rule.binary:
-            return "binary_share", "binary_share_ci_low", "binary_share_ci_high"
-        return "share", "ci_low", "ci_high"
 
     def panels(self, models: Sequence[str]) -> Iterator[Panel]:
         """Make a panel of shares for each way to ask, with a series for each group of jobs."""
@@ -62,7 +60,7 @@ class Answers:
                 points = {}
                 for row in where(rows, job_group=group):
                     mark = view.marks[row["model"]]
-                    points[row["model"]] = point(row, self.columns(view), mark=mark)
+                    points[row["model"]] = point(row, SHARES[view.part.rule.binary], mark=mark)
                 gone = None if dots else point(None)  # a model without answers has one dash
                 dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
             yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)
