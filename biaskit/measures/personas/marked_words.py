@@ -44,8 +44,8 @@ def marked_words(
     Args:
         texts, gender: a list of texts and the gender of each: female, male, nonbinary or a code of files (F,
             w, man, NB, …); with non-binary texts each gender is also compared with both others (against all).
-        method: calibrated (Calibrated Marked Words with the hybrid Brown prior; of copies in one prompt one of
-            each gender counts) or marked-personas (every text counts).
+        method: calibrated (Calibrated Marked Words, hybrid Brown prior; of copies in one prompt the first of each
+            gender counts) or marked-personas (every text counts).
         prompt: what each text answers; the permutation baseline shuffles genders within it.
         prior: alpha and constants of the calibrated method; by default alpha 0.15, as in GAS(P).
         tokenizer: papers, the letters a-z alone; words, Unicode words with their hyphens.
