@@ -74,7 +74,7 @@ def marked_words(
     prompts = list(prompt) if prompt is not None else [""] * len(texts)
     unit = list(range(len(texts)))
     if copies == "once":
-        unit = units([shingles_of(text) for text in texts], prompts)
+        unit = units(list(map(shingles_of, texts)), prompts)
     first_of: dict[tuple[int, str], int] = {}
     for i, of_text in enumerate(zip(unit, genders, strict=True)):
         first_of.setdefault(of_text, i)

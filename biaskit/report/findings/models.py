@@ -106,7 +106,7 @@ def _measured(content: Content, rows: Sequence[Contrast]) -> str:
 
 def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
-    verdicts = [outcome_of(row) for row in rows]
+    verdicts = list(map(outcome_of, rows))
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {row.models for row in rows}
     a, b = next(iter(pairs))
@@ -137,12 +137,11 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row.group_a or "", row.group_b or ""
     gender = row.gender or "female"
-    pieces: dict[str, Piece] = {
-        "opening": opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts",
-        "higher": "higher" if outcome_of(row) == "higher" else "lower",
-        "who": pronoun(gender) if two else who(gender),
-        "they": _neither(content, row) if two else "",
-    }
+    pieces: dict[str, Piece] = {"who": who(gender), "they": ""}
+    if two:
+        pieces = {"who": pronoun(gender), "they": _neither(content, row)}
+    pieces["opening"] = opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts"
+    pieces["higher"] = "higher" if outcome_of(row) == "higher" else "lower"
     pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
     if row.quantity.endswith("_gap"):
@@ -234,7 +233,7 @@ def coverage_behind(content: Content, rows: Sequence[Contrast], sides: Sequence[
     for part in content.parts:
         shares = part.tables.get(table_with_coverage(part.measurement), ())
         every += in_main_context(where(shares, debiasing_id=0))
-    labels = {row["model"] for row in every}
+    labels = set(column(every, "model"))
     named = set()
     for test in rows:
         for side in sides:
