@@ -101,16 +101,20 @@ def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[st
     said = cli("compare", runs["A"], runs["Other"], "--require", "equivalent")
     assert 4 == said.code
     assert "30 points more for Other than for A [30 to 30];" in " ".join(said.out.split())
-    assert "Failed: equivalent (models): 12 of 24 rows" in said.err  # the gaps of both are the same
+    # The gaps of both are the same; shares of they under 1 % show no equivalence.
+    assert "Failed: equivalent (models): 16 of 24 rows" in said.err
     lines = [line for line in said.err.splitlines() if line.startswith("  Other - A, ")]
-    assert ["share", "share", "binary_share", "share", "share"] == [line.split(", ")[1] for line in lines]
+    failing = [line.split(", ")[1:3] for line in lines]
+    shares = [["share", gender] for gender in ("male", "female", "diverse")]
+    assert [*shares, ["binary_share", "female"], shares[0]] == failing
     assert all("90 % interval [" in line and "margin ±0.05" in line for line in lines)
-    assert lines[2].endswith("higher by 0.30 [0.30, 0.30]")  # it leads, and so it alone has a direction
-    assert "and 7 more rows" in said.err
+    assert lines[3].endswith("higher by 0.30 [0.30, 0.30]")  # it leads, and so it alone has a direction
+    assert "and 11 more rows" in said.err
 
 
-def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home: Path) -> None:
-    models = [f"{label}=scripted:{home / name}" for label, name in (("A", "a.jsonl"), ("Other", "b.jsonl"))]
+def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, tmp_path: Path) -> None:
+    specs = scripted(tmp_path / "a.jsonl", WOMEN), scripted(tmp_path / "b.jsonl", WOMEN, shift=0.3)
+    models = [f"{label}={spec}" for label, spec in zip(("A", "Other"), specs, strict=True)]
     asked = ("--study", "gasp-occupations", "--jobs", JOBS_ASKED, "--templates", "1-3", "--out", "both")
     probed, compared = cli("probe", *models, *asked), cli("compare", "both")
     assert (0, 0) == (probed.code, compared.code), probed.err + compared.err
@@ -119,7 +123,10 @@ def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home:
         "the share of she for jobs mostly held by women is 30 points more for Other than for A [30 to 30];"
     ) in said
     # The gaps of both ways to ask are compared too, and counted.
-    assert "of 6 comparisons between Other and A, 4 differ clearly and 2 are about the same." in said
+    counted = (
+        "of 6 comparisons between Other and A, 4 differ clearly and 2 are about the same (within ±10 points)."
+    )
+    assert counted in said
     findings = [text.split("\n- ")[1:4] for text in (probed.out, compared.out)]
     assert findings[0] == findings[1]
 

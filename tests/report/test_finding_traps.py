@@ -596,7 +596,7 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     assert said(made, "models", "Weak evidence: of she and he (1–70 % of their probability), of 2")
     whose = "Weak evidence: asked directly, of she and he (1 % and 70 % of their probability), the"
     ends = "the share of she for jobs mostly held by women is 10 points more for B than for A [4 to 16]"
-    assert said(made, "models", whose).text.endswith(f"{ends}; they in 10 and 10 %.")
+    assert said(made, "models", whose).text.endswith(f"{ends}; they in 10 %.")
     means = compared([pair("API models", "open models", 0.1, (0.05, 0.15))], "A", "B")
     made = replace(means, parts=made.parts)
     assert said(made, "models", "Weak evidence: asked directly, of she and he (1–70 %").weak

@@ -234,6 +234,7 @@ def own_study(tests: Sequence[Row], n_groups: int, labels: str = "m", between: S
     for label in labels:
         for name, three in (("blue", (0.6, 0.3, 0.1)), ("green", (0.3, 0.5, 0.2))):
             made = group_rows({name: three}, model=label)
+            made[2]["share"] += 0.15 * (label == "n")
             made.append({**made[2], "share": 0.07})
             rows += [{**row, "gender": gender} for row, gender in zip(made, OWN, strict=True)][:n_groups]
     part = probe_part({"probe_groups": rows, "tests": [*tests]}, *labels, study="own", rule=Rule(("elder",)))
@@ -250,11 +251,11 @@ def own_test(contrast: str, estimate: float, **more: Any) -> Row:
     ("n_groups", "say", "models"),
     [
         (2, "", ""),
-        (3, "; it says “ageless” in 10 and 20 %", "; “ageless” in 10 and 10 %"),
+        (3, "; it says “ageless” in 10 and 20 %", "; “ageless” in 25 and 10 %"),  # of n, then of m
         (
             4,
-            "; it says “ageless” in 10 and 20 % and “other” in 7 and 7 %",
-            "; “ageless” in 10 and 10 % and “other” in 7 and 7 %",
+            "; it says “ageless” in 10 and 20 % and “other” in 7 %",
+            "; “ageless” in 25 and 10 % and “other” in 7 %",
         ),
     ],
 )
@@ -366,7 +367,7 @@ def test_a_gap_of_models_is_larger_or_smaller_only_where_gaps_are_clear(name: st
     between, than = ("", "than") if "further" in more else (" between women’s and men’s jobs", "than for")
     assert text == (
         f"Asked directly, of she and he, the gap{between} in saying she is 30 points {more} for B {than} A "
-        "[25 to 35]; they in 13 and 13 %."
+        "[25 to 35]; they in 13 %."
     )
 
 
@@ -431,7 +432,7 @@ def test_a_gap_of_pairs_is_held_against_the_models_own(name: str) -> None:
 
 
 def test_unclear_gaps_of_models_are_counted() -> None:
-    """A gap has a margin of 5 points unless a study sets one: it can be about the same, and unclear."""
+    """A gap has a margin too, 10 points unless a study sets one: it can be about the same, and unclear."""
     names = {"model_a": "B", "model_b": "A", "group_a": WOMENS, "group_b": MENS, "margin": 0.05}
     family = "probe/group_gap/crossed/models"
     unclear = contrast_row(family, 0.02, about(0.02, 0.1), **names, equivalent=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,10 @@ def test_a_mean_of_arms_and_a_part_of_two_keep_their_samples() -> None:
     shares = block(np.full((2, 2), 1), 4).shares_at([0, 1])
     (both,) = part_of_two(shares[1], shares[0]).counted
     assert both.mean_and_n[1] == pytest.approx(16)
+    only_they = replace(shares, point=shares.point * [[0.0, 1.0], [1.0, 1.0]])
+    only_they = replace(only_they, counted=(Counted(only_they.point, shares.counted[0].inverse),))
+    (both,) = part_of_two(only_they[1], only_they[0]).counted
+    assert both.mean_and_n[1] == pytest.approx(12), "a cell that names neither has no samples of the two"
     frames = block(np.full((2, 4), 1), 4).by_frame({0: "x", 1: "x"})
     assert frames.shares_at(frames.templates).counted[0][1].inverse[0].tolist() == pytest.approx(
         [1 / 8, 1 / 4, 1 / 4]

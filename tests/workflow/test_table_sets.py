@@ -143,7 +143,7 @@ def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_p
     tests = again().tests.dropna(subset=["margin"])
     of_shares = tests["quantity"].str.endswith("share")
     assert {0.01} == {*tests["margin"][of_shares]}
-    assert {0.05} == {*tests["margin"][~of_shares]}  # of gaps, which nobody has set
+    assert {0.1} == {*tests["margin"][~of_shares]}  # of gaps, which nobody has set
 
 
 # --- edited, deleted, foreign ------------------------------------------------------------------------------
