@@ -69,5 +69,5 @@ def nearest(word: object, known: Iterable[str]) -> str:
     """Return `" Did you mean 'x'?"`, or the empty string when nothing known is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)
+    near = get_close_matches(str(word), list(map(str, known)), n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -338,5 +338,5 @@ def as_record(record: Any) -> dict[str, Any]:
     for name in record.__dataclass_fields__:
         value = getattr(record, name)
         inside = isinstance(value, tuple) and bool(value) and hasattr(value[0], "__dataclass_fields__")
-        values[name] = [as_record(part) for part in value] if inside else value
+        values[name] = list(map(as_record, value)) if inside else value
     return values

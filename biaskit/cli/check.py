@@ -42,7 +42,7 @@ def command(
     Only stored tables are read; only --junit writes a file. Without RUN, the newest run in this folder is
     used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """
-    paths = [find_run(run) for run in runs] or [find_run(None)]
+    paths = list(map(find_run, runs)) or [find_run(None)]
     result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases)
     if junit_file is not None:
         write_or_refuse(Path(junit_file), junit(result))

@@ -68,7 +68,7 @@ def command(
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
         emit_notes(result.warnings, err=True)
     elif output_format == "json":
-        emit_json(as_json(result) | {"parts": [_part(part) for part in result.content.parts]})
+        emit_json(as_json(result) | {"parts": list(map(_part, result.content.parts))})
     else:
         print_result(result, output_format, verbose=verbose)
     if contrast:
@@ -84,6 +84,6 @@ def _part(part: Part) -> dict[str, Any]:
         "measurement": part.measurement,
         "study": part.study,
         "runs": list(part.runs),
-        "models": [asdict(model) for model in part.models],
+        "models": list(map(asdict, part.models)),
         "tables": {name: part.tables[name] for name in SIDE_BY_SIDE if name in part.tables},
     }

@@ -31,7 +31,7 @@ N_LINES = 6  # of notes and signature; a file in the run's folder has all of the
 def named_or_newest(runs: Sequence[str]) -> list[Path]:
     """Find the runs that a command names, else the newest one, and say which that is."""
     if runs:
-        return [find_run(run) for run in runs]
+        return list(map(find_run, runs))
     newest = find_run(None)
     emit(f"Newest run: {newest}\n", err=True)
     return [newest]

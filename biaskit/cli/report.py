@@ -47,9 +47,9 @@ def command(runs: tuple[str, ...], open_it: bool, no_texts: bool, output_format:
         emit_json(
             {
                 "page": str(written.page),
-                "figures": [str(path) for path in written.figures],
-                "latex": [str(path) for path in written.latex],
-                "findings": [asdict(finding) for finding in written.findings],
+                "figures": list(map(str, written.figures)),
+                "latex": list(map(str, written.latex)),
+                "findings": list(map(asdict, written.findings)),
             }
         )
     else:

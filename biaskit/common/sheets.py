@@ -65,7 +65,7 @@ def _read(path: Path, where: str, wanted: str | None) -> tuple[list[str], str, l
     try:
         with warnings.catch_warnings(), pd.ExcelFile(content, engine="openpyxl") as book:
             warnings.simplefilter("ignore")  # of styles and checks of input, which no text depends on
-            names = [str(name) for name in book.sheet_names]
+            names = list(map(str, book.sheet_names))
             if not names:
                 raise CorpusError(f"{where} has no sheet with cells. Save a table in it.")
             name = names[0] if wanted is None else wanted

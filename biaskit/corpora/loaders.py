@@ -236,20 +236,15 @@ def load_categories(source: str | Path) -> dict[str, str]:
     return category_of
 
 
-def load_word_groups(source: str | Path) -> dict[str, str]:
-    """Map word to the name of its group, in file order: .toml with `[[group]]` tables; a word is in one."""
-    group_of: dict[str, str] = {}
-    for where, entry in read_list(source, _WORD_GROUPS).entries:
-        for word in entry.words:
-            if (other := group_of.setdefault(word, entry.name)) != entry.name:
-                raise CorpusError(f"{where}: {word!r} is in two groups: {other!r}, {entry.name!r}.")
-    return group_of
-
-
 @cache
 def gender_words() -> Mapping[str, str]:
     """Load each gender word in letters a-z → its group in `corpora/gender-words`, which has the reasons."""
-    return MappingProxyType(load_word_groups("corpus:gender-words/words.toml"))
+    group_of: dict[str, str] = {}
+    for where, entry in read_list("corpus:gender-words/words.toml", _WORD_GROUPS).entries:
+        for word in entry.words:
+            if (other := group_of.setdefault(word, entry.name)) != entry.name:
+                raise CorpusError(f"{where}: {word!r} is in two groups: {other!r}, {entry.name!r}.")
+    return MappingProxyType(group_of)
 
 
 def load_word_counts(source: str | Path) -> dict[str, int]:

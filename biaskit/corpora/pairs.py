@@ -74,7 +74,12 @@ def load_pairs(
             left_out[found].append(where)
             continue
         pair = replace(found, item=found.item or str(number))
-        _check_sentences(pair, where)
+        for (one, text), (other, same) in combinations(pair.sentences.items(), 2):
+            if text == same:
+                raise CorpusError(
+                    f"{where}: {one} and {other} are the same sentence, {shown(text)}."
+                    " Write the forms in which they differ, or remove the row."
+                )
         if (first := places.setdefault((pair.item.lower(), pair.language), where)) != where:
             language = f" in language {shown(pair.language)}" if pair.language else ""
             raise CorpusError(
@@ -82,10 +87,10 @@ def load_pairs(
                 " Number its sentences, and name what they share under stereotype."
             )
         # One pair however often it is listed: a copy is no evidence.
-        if (same := replace(pair, item="", diverse=None)) in seen:
+        if (copied := replace(pair, item="", diverse=None)) in seen:
             left_out["with the sentences of another"].append(where)
             continue
-        seen.add(same)
+        seen.add(copied)
         pairs.append(pair)
     notes = [
         f"{count(len(rows), 'row')} {kind}, left out (first: {rows[0]})" for kind, rows in left_out.items()
@@ -93,15 +98,6 @@ def load_pairs(
     if not pairs:
         raise CorpusError(f"{table.where} has no pairs: {'; '.join(notes)}. Write at least one.")
     return tuple(pairs), (*notes, *_notes(pairs))
-
-
-def _check_sentences(pair: SentencePair, where: str) -> None:
-    for (one, text), (other, same) in combinations(pair.sentences.items(), 2):
-        if text == same:
-            raise CorpusError(
-                f"{where}: {one} and {other} are the same sentence, {shown(text)}."
-                " Write the forms in which they differ, or remove the row."
-            )
 
 
 # --- what is odd, but no error -------------------------------------------------------------------

@@ -12,7 +12,6 @@ from biaskit.measurement import measurement
 from biaskit.report.content import Content
 from biaskit.report.findings import sentences
 from biaskit.report.page.labels import VERDICTS
-from biaskit.report.render.document import TitledTable
 from biaskit.runs.collection import Model, Part
 
 MOST_ROWS = 12
@@ -90,7 +89,10 @@ def _numbers(part: Part) -> Iterator[str]:
     """Yield the lines of a small table of one kind."""
     kind = measurement(part.measurement)
     table = kind.card(part)
-    for shown in [table] if table else map(_of_headline, kind.headline(part)):
+    shown_tables = [table] if table else []
+    for full in () if table else kind.headline(part):
+        shown_tables.append(CardTable(markdown(full.title), markdown(full.note), full.columns(), full.rows))
+    for shown in shown_tables:
         yield from ("", f"### {shown.title}", "")
         yield shown.about
         yield from ("", f"| {' | '.join(map(markdown, shown.head))} |", f"|{'---|' * len(shown.head)}")
@@ -98,7 +100,3 @@ def _numbers(part: Part) -> Iterator[str]:
             yield f"| {' | '.join(map(markdown, row))} |"
         if len(shown.rows) > MOST_ROWS:
             yield from ("", f"{count(len(shown.rows) - MOST_ROWS, 'row')} more in `{kind.published[0]}.csv`.")
-
-
-def _of_headline(table: TitledTable) -> CardTable:
-    return CardTable(markdown(table.title), markdown(table.note), table.columns(), table.rows)

@@ -130,7 +130,10 @@ def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[d
         if row.get("bias_type", kind) == kind:
             rows_of.setdefault(str(row.get("gender", "women")), []).append(row)
     for group, rows in rows_of.items():
-        varying = [column for column in _WHICH if column == "job_group" or _varies(rows, column)]
+        varying = []
+        for column in _WHICH:
+            if column == "job_group" or len({row.get(column) for row in rows}) > 1:
+                varying.append(column)
         metrics, missing = {}, []
         for row in rows:
             place = ", ".join(str(row[column]) for column in varying if row.get(column) is not None)
@@ -147,7 +150,3 @@ def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[d
             "metrics": metrics,
             "metadata": {"not measured": json.dumps(missing)} if missing else None,
         }
-
-
-def _varies(rows: Sequence[Row], column: str) -> bool:
-    return len({row.get(column) for row in rows}) > 1

@@ -135,7 +135,7 @@ def gather(paths: Sequence[Path]) -> Collection:
     model can be held against each other. Runs that asked one study become one part where their kind says so:
     every run of texts is a part of its own, since its word vectors are (methods/srb#vector-models).
     """
-    stored = [_read(path) for path in paths]
+    stored = list(map(_read, paths))
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
     if twice:
         raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")

@@ -52,7 +52,7 @@ def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
         templates.append({name: described[name] for name in described if described[name] or name != "frame"})
     return {
         "slot": design.slot,
-        "items": [as_record(item) for item in items],
+        "items": list(map(as_record, items)),
         "templates": templates,
         "debiasing_prompts": [None if i is None else as_record(i) for i in design.debiasing_prompts],
     }

@@ -29,7 +29,7 @@ def merge(
     `note` is told of missing shards. Raises `RunError` where the runs asked two studies, or call two models
     by one label.
     """
-    manifests = [read_manifest(run) for run in runs]
+    manifests = list(map(read_manifest, runs))
     kinds = {manifest.kind for manifest in manifests}
     if len(kinds) > 1:
         raise RunError("Runs of two measurements are not merged: `biaskit compare` puts them side by side.")

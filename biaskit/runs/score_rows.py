@@ -32,7 +32,7 @@ def row_of(
     }
     row["target_words"] = [_target_word(e, answer.estimator) for e in answer.log_probs]
     if answer.left_out:
-        row["left_out"] = [list(group_and_text) for group_and_text in answer.left_out]
+        row["left_out"] = list(map(list, answer.left_out))
     if answer.listed is not None:
         row["k"] = estimator.k
         row["listed"] = {before: list(listed) for before, listed in answer.listed.items()}

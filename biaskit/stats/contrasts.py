@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -250,7 +251,7 @@ def adjust(rows: Sequence[Contrast], rule: Rule = Rule()) -> list[Contrast]:  # 
         mirrored = place != i and None not in values and abs(sum(values)) <= ROUNDING
         places.append(place if mirrored else i)
         counted.append(None if mirrored else row.p_value)
-    adjusted = holm([row.family for row in rows], counted)
+    adjusted = holm(list(map(attrgetter("family"), rows)), counted)
     judged = with_verdicts(rows, rule=rule)[0]
     return [
         replace(row, p_adjusted=adjusted[place], verdict=own.verdict)

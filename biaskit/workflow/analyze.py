@@ -69,7 +69,7 @@ def gathered(
     """Read the stored tables of runs, made again where they do not fit. Raises `UsageError` without a run."""
     if not runs:
         raise UsageError(f"Name a run, or several: biaskit {command}.")
-    paths = [run_path(run) for run in runs]
+    paths = list(map(run_path, runs))
     make_fit(paths, watcher or LineWatcher())
     return gather(paths)
 

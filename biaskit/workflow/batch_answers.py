@@ -82,7 +82,7 @@ def import_answers(
     kind = manifest.kind
     if not any(is_api(entry.spec) for entry in manifest.models.values()):
         raise RunError(f"{path} has no API model: there is nothing to import into it.")
-    files = AnswerFiles.read([expanded(answer) for answer in answers])
+    files = AnswerFiles.read(list(map(expanded, answers)))
     keys_before, names = _stored(path, kind)
     if not accept_model_change:  # of the models stored, or of the one that gave most answers
         of_answers = Counter(line.model for line in files.lines.values() if line.model)

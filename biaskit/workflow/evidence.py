@@ -53,7 +53,7 @@ def as_evidence(source: Source) -> ExportFiles:
         inside[f"results/{place}/{ANALYSIS}"] = _FILES.content(run.path / TABLES / ANALYSIS)
         if read_verification(run.path) is not None:
             inside[f"verification/{place}.json"] = _FILES.content(run.path / FILE)
-    inside["protocol/prompts.json"] = _json([asdict(prompt) for prompt in content.prompts])
+    inside["protocol/prompts.json"] = _json(list(map(asdict, content.prompts)))
     inside["versions.json"] = _json(dict(content.versions))
     inside["README.md"] = _readme(content, source.collection.runs).encode()
     note = "check the files of evidence.zip with `sha256sum -c SHA256SUMS`; the rows themselves are not in it"

@@ -116,7 +116,7 @@ def report(
     from biaskit.report.findings import sentences
     from biaskit.report.page import is_page, render_page
 
-    paths, settings = [run_path(run) for run in runs], settings or {}
+    paths, settings = list(map(run_path, runs)), settings or {}
     keys = _keys(settings)
     if out is not None:
         if str(out) == "-":
@@ -268,7 +268,7 @@ def _named(
     Returns that folder, None where none was named, then runs, groups and aliases.
     """
     folders = list(runs) or [find_run(None)]
-    manifests = [read_manifest(path) for path in folders]
+    manifests = list(map(read_manifest, folders))
     if not any(manifest.measurement == COMPARISON for manifest in manifests):
         return None, folders, groups, aliases
     if len(folders) > 1:

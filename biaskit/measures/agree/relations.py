@@ -81,15 +81,11 @@ def gap_tests(
         members = [measure]
         for of_model in others:
             members += [other for other in of_model if other.place == measure.place]
-        if measure.gap != "workforce_gap" and len(members) == 1 + len(others) and _comparable(members):
+        labels = set(map(attrgetter("label"), members))
+        if measure.gap == "workforce_gap" or not len(labels) == len(members) == 1 + len(others):
+            continue
+        alike = all_equal(map(attrgetter("asked"), members))
+        if alike and one_vector_model(map(attrgetter("vectors"), members)):
             values = {member.model: member.values for member in members}
             scope = _scope(MODELS, later.name, earlier.name, *measure.place)
             yield from unit_rows(pair, values, scope, margins, seed)
-
-
-def _comparable(members: Sequence[Measure]) -> bool:
-    """Whether the numbers are of different models that were asked the same."""
-    labels = set(map(attrgetter("label"), members))
-    if len(labels) < len(members) or not all_equal(map(attrgetter("asked"), members)):
-        return False
-    return one_vector_model(map(attrgetter("vectors"), members))

@@ -110,7 +110,7 @@ def _stated(pairs: Any) -> tuple[str, list[dict[str, object]] | None]:
     rows = pairs.to_dict("records") if isinstance(pairs, pd.DataFrame) else pairs
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(f"pairs is {short(repr(pairs), 60)}: give a file, a DataFrame or a list of dicts.")
-    return "in memory", [dict(row) for row in rows]
+    return "in memory", list(map(dict, rows))
 
 
 RESULT = PairsResult

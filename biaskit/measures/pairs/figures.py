@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -42,8 +43,13 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     every = distinct(apart_from(rows, stereotype=ALL), "stereotype")
     names = every[:MOST_ROWS] or [ALL]
     left_out = f", the first {MOST_ROWS} of {len(every)} stereotypes" if len(every) > MOST_ROWS else ""
-    expects = _expected(view)
-    arrows = [expects.get(name, "") for name in names]
+    directions: defaultdict[str, set[str]] = defaultdict(set)
+    for row in view.rows("pair_scores"):
+        directions[str(row["stereotype"])].add(row["direction"] or "")
+    arrows = []
+    for name in names:  # none where pairs of a stereotype expect different sides
+        expects, *others = directions.get(name, {""})
+        arrows.append("" if others else ARROWS.get(expects, ""))
     languages = distinct(rows, "language")
     axis = shares("feminine sentence", parity=True)
     axis = axis if len(languages) == 1 else replace(axis, ticks=(0, 0.5, 1))  # three fit a narrow panel
@@ -61,11 +67,3 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     n = total(where(rows, model=models[0], stereotype=ALL), "n_pairs")
     caption = words("pairs")["captions"]["pairs"].format(count(n, "pair"), left_out)
     return Plot([Band(panels)], caption, view.entries(models))
-
-
-def _expected(view: View) -> dict[str, str]:
-    """Map each stereotype to an arrow, none where its pairs expect different sides."""
-    directions: dict[str, set[str]] = {}
-    for row in view.rows("pair_scores"):
-        directions.setdefault(str(row["stereotype"]), set()).add(row["direction"] or "")
-    return {name: ARROWS.get(next(iter(found)), "") for name, found in directions.items() if len(found) == 1}

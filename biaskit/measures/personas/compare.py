@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from operator import attrgetter
+from typing import Any
 
 from biaskit.common.wording import joined, short
 from biaskit.compare.comparison import MODELS, Comparison
@@ -213,22 +214,14 @@ def _changes(texts: Mapping[str, Texts]) -> Iterator[Row]:
     for later, earlier in model_pairs(list(texts)):
         new, old = texts[later.name], texts[earlier.name]
         differ = new.prompt_format != old.prompt_format or _differing_prompts([new, old], with_gender=True)
-        if not differ and _one_vector_model([new, old]):
-            yield from _changes_of(old, new)
-
-
-def _changes_of(old: Texts, new: Texts) -> Iterator[Row]:
-    for gender in WOMEN_AND_MEN:
-        before, after = (texts.scores.get((gender, "srb"), {}) for texts in (old, new))
-        for occupation in dict.fromkeys([*before, *after]):
-            change, reason = percent_change(before.get(occupation), after.get(occupation), gender)
-            yield {
-                "model_old": old.model,
-                "model_new": new.model,
-                "occupation": occupation,
-                "gender": gender,
-                "srb_old": before.get(occupation),
-                "srb_new": after.get(occupation),
-                "percent_change": change,
-                "reason": reason,
-            }
+        if differ or not _one_vector_model([new, old]):
+            continue
+        for gender in WOMEN_AND_MEN:
+            before, after = (of_model.scores.get((gender, "srb"), {}) for of_model in (old, new))
+            for occupation in dict.fromkeys([*before, *after]):
+                scores = before.get(occupation), after.get(occupation)
+                change, reason = percent_change(*scores, gender)
+                row: dict[str, Any] = {"model_old": old.model, "model_new": new.model}
+                row |= {"occupation": occupation, "gender": gender}
+                row |= {"srb_old": scores[0], "srb_new": scores[1]}
+                yield {**row, "percent_change": change, "reason": reason}

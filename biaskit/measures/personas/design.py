@@ -68,7 +68,7 @@ class PersonasDesign:
         return describe_lists(
             self,
             **lists_of_templates(self, self.occupations),
-            prompts=[asdict(prompt) for prompt in self.prompts],
+            prompts=list(map(asdict, self.prompts)),
         )
 
     def question(self) -> dict[str, Any]:
@@ -111,7 +111,12 @@ def resolve(study: PersonasStudy) -> PersonasDesign:
             raise StudyError(f"{study.name}: debiasing_prompts need task = continuation.")
     else:
         loaded = load_templates(study.templates.source)
-        slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
+        slot, opening = loaded.slot, []
+        for number, template in enumerate(loaded.templates, start=1):
+            if template.opening:  # ids are positions in the file, as the paper numbers them
+                opening.append(replace(template, id=number, frame=None))
+        ids = [template.id for template in opening]
+        templates = tuple(select(study.templates.select, [], ids, opening, "templates"))
         if debiasing.source is not None:
             read.append(debiasing.source)
     if not items or not (prompts or templates):
@@ -147,13 +152,6 @@ def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
     if missing := [name for name in names if name in chosen]:
         raise StudyError(f"{study.templates.source} has no {study.wording} wording of {', '.join(missing)}.")
     return prompts
-
-
-def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
-    """Choose task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
-    numbered = [replace(t, id=number, frame=None) for number, t in enumerate(templates, start=1) if t.opening]
-    ids = [template.id for template in numbered]
-    return tuple(select(study.templates.select, [], ids, numbered, "templates"))
 
 
 # --- in the manifest of a run ----------------------------------------------------------------------

@@ -44,7 +44,7 @@ def marked_words(
     Args:
         texts, gender: a list of texts and the gender of each: female, male, nonbinary or a code of files (F,
             w, man, NB, …); with non-binary texts each gender is also compared with both others (against all).
-        method: calibrated (Calibrated Marked Words, hybrid Brown prior; of copies in one prompt the first of each
+        method: calibrated (Calibrated Marked Words, hybrid Brown prior; of copies in one prompt one of each
             gender counts) or marked-personas (every text counts).
         prompt: what each text answers; the permutation baseline shuffles genders within it.
         prior: alpha and constants of the calibrated method; by default alpha 0.15, as in GAS(P).
@@ -73,7 +73,7 @@ def marked_words(
     prompts = list(prompt) if prompt is not None else [""] * len(texts)
     unit = list(range(len(texts)))
     if method == "calibrated":  # the scripts of Marked Personas count every text
-        unit = units([shingles_of(text) for text in texts], prompts)
+        unit = units(list(map(shingles_of, texts)), prompts)
     first_of: dict[tuple[int, str], int] = {}
     for i, of_text in enumerate(zip(unit, genders, strict=True)):
         first_of.setdefault(of_text, i)

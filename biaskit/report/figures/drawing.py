@@ -92,7 +92,7 @@ def draw(plot: Plot) -> MatplotlibFigure:
     heights = [_height(*line) for line in lines]
     figure = Figure((WIDTH, sum(heights) + legend_height + 0.1), layout="constrained")
     if plot.legend:
-        handles = [_handle(entry) for entry in plot.legend]
+        handles = list(map(_handle, plot.legend))
         labels = [cut(entry.text, _LETTERS - 8) for entry in plot.legend]
         figure.legend(handles, labels, loc="outside upper left", ncols=n_columns, handlelength=1.6)
     parts = figure.subfigures(len(lines), 1, height_ratios=heights, squeeze=False)[:, 0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 
 from biaskit.measurement import folders
 from biaskit.report.content import Content
@@ -53,7 +54,8 @@ def first_about(topics: Sequence[str], content: Content) -> tuple[Finding, ...]:
 def sentences(content: Content) -> Sentences:
     """Make everything that a page says in sentences."""
     unique: dict[Finding, Sentence] = {}
-    for sentence in _every(content):
+    # Their order here is that of those that say as much as each other.
+    for sentence in chain(*(folder.findings(content) for folder in folders()), models(content)):
         unique[sentence.finding] = sentence
     every = list(unique.values())
     leading = _leading(content, every)
@@ -67,13 +69,6 @@ def sentences(content: Content) -> Sentences:
         READING,
         explained([sentence.number for sentence in ordered]),
     )
-
-
-def _every(content: Content) -> Iterator[Sentence]:
-    """Yield what each folder says in turn, which settles their order where they say as much as each other."""
-    for folder in folders():
-        yield from folder.findings(content)
-    yield from models(content)
 
 
 def _place(sentence: Sentence) -> tuple[bool, int, int]:

@@ -106,7 +106,7 @@ def _measured(content: Content, rows: Sequence[Contrast]) -> str:
 
 def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
-    verdicts = [outcome_of(row) for row in rows]
+    verdicts = list(map(outcome_of, rows))
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {row.models for row in rows}
     a, b = next(iter(pairs))
@@ -235,7 +235,7 @@ def coverage_behind(
     for part in content.parts:
         shares = part.tables.get(table_with_coverage(part.measurement), ())
         every += in_main_context(where(shares, debiasing_id=0))
-    labels = {row["model"] for row in every}
+    labels = set(column(every, "model"))
     named = set()
     for test in rows:
         for side in sides:

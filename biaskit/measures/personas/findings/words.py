@@ -20,7 +20,7 @@ from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, fi
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
-from biaskit.tables.query import Row, apart_from, defined, distinct, undefined, where
+from biaskit.tables.query import Row, apart_from, column, defined, distinct, undefined, where
 
 _SAYS: Mapping[str, Any] = words_of_kind("personas")["how"]
 N_WORDS = 3
@@ -49,7 +49,7 @@ def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:
     """Pick the lists that are longer than chance, all of them judged together (Benjamini-Hochberg)."""
-    q = benjamini_hochberg([row["p_value_beyond"] for row in rows])
+    q = benjamini_hochberg(column(rows, "p_value_beyond"))
     return [row for row, value in zip(rows, q.tolist(), strict=True) if value <= SURE]
 
 

@@ -113,19 +113,15 @@ def _words(marked: Sequence[Row], lists: Sequence[Row]) -> Iterator[TitledTable]
         if len(grouped(calibrated, "model", "occupation")) > MOST_OCCUPATIONS:
             yield from laid_out("common_words", _common_words(calibrated, words_of_list), origin=said)
         else:
-            yield from laid_out("word_lists", _list_by_list(calibrated, words_of_list), origin=said)
+            lines = []
+            for row in calibrated:
+                first = " ".join(map(in_list, words_of_list.get(_KEY(row), ())[:TOP_WORDS]))
+                lines.append({**row, "who": _marks(row), "first": first or "(none)"})
+            yield from laid_out("word_lists", lines, origin=said)
 
 
 def _marks(row: Row) -> str:
     return WHO[row["gender"]] + (" (all)" if row["against"] == ALL else "")
-
-
-def _list_by_list(lists: Sequence[Row], words_of_list: WordsOfList) -> Sequence[Row]:
-    lines = []
-    for row in lists:
-        first = " ".join(map(in_list, words_of_list.get(_KEY(row), ())[:TOP_WORDS]))
-        lines.append({**row, "who": _marks(row), "first": first or "(none)"})
-    return lines
 
 
 def _common_words(lists: Sequence[Row], words_of_list: WordsOfList) -> Sequence[Row]:

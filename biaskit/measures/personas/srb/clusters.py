@@ -51,8 +51,8 @@ def cluster_tables(
     notes += clustering.notes
     fields = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
     record["clusters"] = attributes(clustering, fields)
-    rows = [asdict(row) for row in clustering.rows]
+    rows = list(map(asdict, clustering.rows))
     if documents.models == (ALL,):
         # Imported texts without a model column: their one model is the sum already.
         rows = rows[::2]
-    return {"clusters": rows, "silhouette": [asdict(row) for row in clustering.curve]}
+    return {"clusters": rows, "silhouette": list(map(asdict, clustering.curve))}

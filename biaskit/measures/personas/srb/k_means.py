@@ -281,7 +281,8 @@ def _judge(
     chance = chance_of(holds, rng=generator(seed, "clusters", ordered), released=released)
     rows: list[ClusterRow] = []
     for i, words in enumerate(ordered):
-        category = _named_most(words, categories)
+        n_of = Counter(filter(None, map(categories.get, words)))
+        category = "; ".join(sorted(n_of, key=lambda name: (-n_of[name], name))) or None
         of_models = [*counts[i].tolist(), summed[i].tolist()]
         for at, (model, (f, m)) in enumerate(zip((*models, ALL), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model has a word of it")
@@ -291,12 +292,6 @@ def _judge(
             rows.append(ClusterRow(model, i + 1, " ".join(words), f, m, *found))
     n_kept, n_passing = int(is_kept_in_all.sum()), int(passing.sum())
     return tuple(rows), n_kept, n_passing, chance.n_kept
-
-
-def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
-    """Name the categories of a cluster's words, those of most words first; None without one."""
-    n_of = Counter(filter(None, map(categories.get, words)))
-    return "; ".join(sorted(n_of, key=lambda name: (-n_of[name], name))) or None
 
 
 def _notes_on_k(curve: Sequence[SilhouetteRow], n_clusters: int) -> list[str]:

@@ -84,7 +84,7 @@ class NameEvidence:
             in_list = list(map(_listed, tokens))
             if not any(in_list):
                 continue
-            with_letter = list(filter(_has_letter, tokens))
+            with_letter = [token for token in tokens if any(map(str.isalpha, token))]
             if not any(token == token.lower() for token in with_letter):
                 continue  # a line in title case
             first = tokens.index(with_letter[0])
@@ -120,10 +120,6 @@ def _listed(token: str) -> _Listed | None:
     first = next(i for i, character in enumerate(token) if character.isalpha())
     opens = any(character in _STOPS or character in _QUOTES for character in token[:first])
     return _Listed(name, token[first].isupper(), opens)
-
-
-def _has_letter(token: str) -> bool:
-    return any(map(str.isalpha, token))
 
 
 def _may_end_sentence(token: str) -> bool:

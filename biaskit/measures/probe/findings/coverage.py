@@ -25,7 +25,13 @@ def coverage(content: Content) -> Iterator[Sentence]:
         next_tokens = grouped(where(block.of_table("probe_next"), job_group=ALL), "model")
         for model in block.models:
             yield from _coverage(block, model, next_tokens.get((model,), ()))
-            yield from _declined(block, model)
+            declined = where(block.outcomes.get((model,), ()), job_group=ALL, outcome="declines")
+            for row in defined(declined, "share"):
+                if row["share"] >= RARE:
+                    number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
+                    share, bracket, interval = number.partition(" [")
+                    pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
+                    yield _of_block(block, model, [_SAYS["declines"]], pieces, number if bracket else "")
 
 
 def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iterator[Sentence]:
@@ -38,17 +44,6 @@ def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iter
     for name, value in the_rest(next_tokens, most=1):
         templates, pieces["rest"] = _SAYS["coverage"], Foreign(name, after=f" ({percent(value)} %)")
     yield _of_block(block, model, templates, pieces)
-
-
-def _declined(block: ProbeBlock, model: str) -> Iterator[Sentence]:
-    """Say which part of the answers declines, where more than a few do."""
-    declined = where(block.outcomes.get((model,), ()), job_group=ALL, outcome="declines")
-    for row in defined(declined, "share"):
-        if row["share"] >= RARE:
-            number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
-            share, bracket, interval = number.partition(" [")
-            pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
-            yield _of_block(block, model, [_SAYS["declines"]], pieces, number if bracket else "")
 
 
 def _of_block(

@@ -67,7 +67,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Contrast])
     if clear:
         largest = max(clear, key=lambda row: abs(row.estimate))
         yield _largest(block, model, name, largest, of_gap=of_gap, about=about)
-    n, verdicts = len(distinct(rows, "debiasing_a")), [outcome_of(row) for row in changes]
+    n, verdicts = len(distinct(rows, "debiasing_a")), list(map(outcome_of, changes))
     says = "unclear"
     if not changes:
         says = "not_measured"

@@ -122,15 +122,12 @@ def _mattern(
 def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -> TitledTable:
     """Add to the layout's note the study, the numbers of jobs and templates, and the reasons of each –."""
     # by_model's own note counts jobs and templates already.
-    counted = "" if "templates;" in table.note else f" Unit: mean over jobs and templates; {_counts(rows)}."
+    counted, templates = "", []
+    if "templates;" not in table.note:
+        for (bias_type,), of_type in grouped(rows, "bias_type").items():
+            n = max(named(of_type, "n_templates"), default=0)
+            templates.append(count(n, f"{bias_type} template"))
+        counted = f" Unit: mean over jobs and templates; {' and '.join(templates)}, {jobs_in(rows)}."
     study = f"Study {part.study}{f': {part.summary}' if part.summary else ''}."
     note = " ".join(filter(None, (f"{table.note}{counted}", more, study)))
     return replace(table, note=f"{note}{because(rows, 'share')}")
-
-
-def _counts(rows: Sequence[Row]) -> str:
-    templates = []
-    for (bias_type,), of_type in grouped(rows, "bias_type").items():
-        n = max(named(of_type, "n_templates"), default=0)
-        templates.append(count(n, f"{bias_type} template"))
-    return f"{' and '.join(templates)}, {jobs_in(rows)}"
