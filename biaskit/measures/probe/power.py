@@ -106,7 +106,8 @@ def plan_sentence(
         assumed += " and a target word in every sample"
     if estimator == "top-k":
         assumed += ", plus the width of the top-k bounds"
-    said = _SAYS["shown"].format(people(gender), between, listed(shown_parts), percent(POWER), assumed)
+    of_two = f"{people(gender)} among {' and '.join(map(people, design.contrast))}"
+    said = _SAYS["shown"].format(of_two, between, listed(shown_parts), percent(POWER), assumed)
     return " ".join([said, *not_shown])
 
 
