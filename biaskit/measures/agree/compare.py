@@ -56,7 +56,6 @@ def _rows(runs: Iterable[StoredRun], table: str) -> list[Row]:
 def _unknown_aliases(
     aliases: Mapping[str, str], jobs: Sequence[Row], represented: Sequence[Row]
 ) -> Iterator[str]:
-    """Name the aliases that no run has."""
     listed = [*distinct(jobs, "job"), *distinct(represented, "occupation")]
     names = {key_of(str(name), {}) for name in listed}
     for name in dict.fromkeys([*aliases, *aliases.values()]):

@@ -41,16 +41,9 @@ class Answers:
     @classmethod
     def of(cls, view: View) -> Answers:
         """Pick the rows without a debiasing prompt; none in a study without a contrast."""
-        gender = view.part.contrast[0]
-        rows = defined(where(view.plain("probe_groups"), gender=gender), *cls.columns(view)) if gender else []
+        gender, (share, *_) = view.part.contrast[0], view.part.share_columns
+        rows = defined(where(view.plain("probe_groups"), gender=gender), share) if gender else []
         return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})
-
-    @staticmethod
-    def columns(view: View) -> tuple[str, str, str]:
-        """Name the columns of a share and its interval."""
-        if view.part.rule.binary:
-            return "binary_share", "binary_share_ci_low", "binary_share_ci_high"
-        return "share", "ci_low", "ci_high"
 
     def panels(self, models: Sequence[str]) -> Iterator[Panel]:
         """Make a panel of shares for each way to ask, with a series for each group of jobs."""
@@ -62,7 +55,7 @@ class Answers:
                 points = {}
                 for row in where(rows, job_group=group):
                     mark = view.marks[row["model"]]
-                    points[row["model"]] = point(row, self.columns(view), mark=mark)
+                    points[row["model"]] = point(row, view.part.share_columns, mark=mark)
                 gone = None if dots else point(None)  # a model without answers has one dash
                 dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
             yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)

@@ -72,8 +72,7 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
     weak, of_two = block.is_weak(model), bool(block.two)
     pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=of_two), "model": Foreign(model)}
     pieces |= {"who": pronoun(block.gender), "of": ""}
-    name = "binary_share" if of_two else "share"
-    ends = ("binary_share_ci_low", "binary_share_ci_high") if of_two else ("ci_low", "ci_high")
+    name, *ends = block.part.share_columns
     rows = [*filter(None, (block.row(model, group) for group in block.groups))]
     if not of_two and not is_under(block.coverage(model), LITTLE):  # where it is, the opening says so
         pieces["of"] = " of the probability on the target words"
