@@ -76,13 +76,6 @@ class Part:
         """Its rows of tests.csv."""
         return list(map(Contrast.of, self.tables.get("tests", ())))
 
-    @property
-    def share_columns(self) -> tuple[str, str, str]:
-        """The columns of the share that leads in probe_groups.csv, and of its interval."""
-        if self.rule.binary and all(self.contrast):
-            return "binary_share", "binary_share_ci_low", "binary_share_ci_high"
-        return "share", "ci_low", "ci_high"
-
     def claim(self, table: str) -> Claim:
         """Tell whether this part's table is a paper's (`runs/claims.py`)."""
         return self.claims.get(table, Claim.NONE)

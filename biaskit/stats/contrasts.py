@@ -315,7 +315,7 @@ class _Rows:
         speaks = not few and not any(spread.conditional for spread in spreads)
         of_shares = self.scope.whole in ("share", "outcome_share") and estimate != 0
         if of_shares and at_an_end(arms[0].point, arms[1].point):
-            rows, speaks = replace(rows, note=joined([rows.note, AT_AN_END])), False
+            rows = replace(rows, note=joined([rows.note, AT_AN_END]), margins={})
         return [
             rows.row(kind, of_jobs, bounds=bounds),
             rows.row("crossed", crossed, bounds=bounds, speaks=speaks),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from biaskit.measurement import specs
 
 GAPS = ("probe_gap", "represented_gap", "workforce_gap", "srb_spread")
@@ -21,6 +23,11 @@ AREAS = {
 
 The fourth pair of origins stands in text_transfer.csv alone: no contrast is made of it.
 """
+SHARES: Mapping[bool, tuple[str, str, str]] = {
+    True: ("binary_share", "binary_share_ci_low", "binary_share_ci_high"),
+    False: ("share", "ci_low", "ci_high"),
+}
+"""Columns of a share in probe_groups.csv and of its ends: of the two groups, or of all target words."""
 OUTCOME_SHARE = "outcome_share"
 NAMED = "listed"
 """The outcome of an answer that names one group of the study; in tables its groups follow one by one."""

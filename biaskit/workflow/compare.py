@@ -65,7 +65,7 @@ class ComparisonResult(RunResult):
         Rows between models are this comparison's, rows of other contrasts the runs' own as well.
 
         >>> compared.requirement().n_rows, len(compared.requirement().failing)
-        (12, 12)
+        (24, 24)
         """
         coverage = coverage_of_parts(self.content.parts)
         return require_equivalent(self.content.every_test, contrast, self.pairs, coverage)

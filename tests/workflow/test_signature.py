@@ -307,11 +307,20 @@ TABLE_OF = {key: f"{table}.csv" for table, keys in OF_TABLES.items() for key in 
 CHANGES = [*((key, change) for key, (_, change) in PERSONAS.items()), ("names", {"names": "released"})]
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
 """Keys that act when texts are read in; the seed is no analysis key of a sampled run, since samples have it.
-`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` needs more claims."""
+`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `copies` needs some:
+tests/personas/texts/test_texts_as_they_are.py; `verdict` needs more claims."""
 
 
 def test_every_analysis_key_of_personas_is_looked_at() -> None:
-    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked", "conclusion"} | DISPLAY_KEYS
+    looked_at = {
+        *PERSONAS,
+        *AT_IMPORT,
+        "c_rule",
+        "skip_bad_lines",
+        "unmarked",
+        "conclusion",
+        "copies",
+    } | DISPLAY_KEYS
     assert PersonasStudy.analysis_keys == looked_at - {"seed", "table"}
 
 

@@ -117,7 +117,7 @@ def _relations(content: Content) -> Iterator[Sentence]:
 
 
 def _of_relation(content: Content, y: str, x: str, row: Contrast) -> Sentence:
-    coverage = coverage_behind(content, [row])
+    coverage = coverage_behind(content, [row], of_two=False)  # a gap of shares of all target words
     asked = opening(row.bias_type, coverage)
     over = f"over {count(row.n_a or 0, 'occupation')}, "
     using = _measured([row], [NOISY] if x != "workforce_gap" else [])

@@ -30,7 +30,6 @@ def marked_words(
     prompt: Sequence[str] | None = None,
     prior: Prior | None = None,
     tokenizer: Literal["papers", "words"] = "papers",
-    copies: Literal["once", "all"] = "once",
     permutations: int = 199,
     seed: int = 1,
 ) -> pd.DataFrame:
@@ -45,11 +44,11 @@ def marked_words(
     Args:
         texts, gender: a list of texts and the gender of each: female, male, nonbinary or a code of files (F,
             w, man, NB, …); with non-binary texts each gender is also compared with both others (against all).
-        method: calibrated (Calibrated Marked Words with the hybrid Brown prior) or marked-personas.
+        method: calibrated (Calibrated Marked Words, hybrid Brown prior; of copies in one prompt one of each
+            gender counts) or marked-personas (every text counts).
         prompt: what each text answers; the permutation baseline shuffles genders within it.
         prior: alpha and constants of the calibrated method; by default alpha 0.15, as in GAS(P).
         tokenizer: papers, the letters a-z alone; words, Unicode words with their hyphens.
-        copies: of equal or nearly equal texts of one prompt the first of each gender counts; or all.
         permutations, seed: of the shuffles.
 
     Returns one row per word: gender, against, rank, word, z (positive: marks `gender`), q_value,
@@ -73,7 +72,7 @@ def marked_words(
     tokens = TokenisedTexts.build(texts, tokenizer)
     prompts = list(prompt) if prompt is not None else [""] * len(texts)
     unit = list(range(len(texts)))
-    if copies == "once":
+    if method == "calibrated":  # the scripts of Marked Personas count every text
         unit = units(list(map(shingles_of, texts)), prompts)
     first_of: dict[tuple[int, str], int] = {}
     for i, of_text in enumerate(zip(unit, genders, strict=True)):

@@ -16,6 +16,7 @@ from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.records import PromptCell
 from biaskit.report.findings.sentence import OPENINGS
 from biaskit.runs.collection import Part, StoredRun
+from biaskit.tables.quantities import SHARES
 from biaskit.tables.query import Row, where
 
 
@@ -39,8 +40,7 @@ def card(part: Part) -> CardTable:
         coverage = "–" if first["coverage"] is None else f"{percent(first['coverage'])} %"
         shown = [model, OPENINGS.get(bias_type, bias_type), f"{jobs} ({first['n_jobs']})"]
         of_two = row_of[part.contrast[0]]
-        ends = of_two["binary_share_ci_low"], of_two["binary_share_ci_high"]
-        shown.append(share_with_interval(of_two["binary_share"], *ends))
+        shown.append(share_with_interval(*map(of_two.__getitem__, SHARES[True])))
         for gender in part.groups:
             row = row_of[gender]
             shown.append(share_with_interval(row["share"], row["ci_low"], row["ci_high"]))

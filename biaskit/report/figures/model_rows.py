@@ -25,6 +25,7 @@ from biaskit.report.figures.style import FILLS, asked
 from biaskit.report.figures.view import View, all_marks, figure
 from biaskit.report.findings.groups import jobs_of
 from biaskit.stats.contrast import Contrast
+from biaskit.tables.quantities import SHARES
 from biaskit.tables.query import Row, defined, distinct, where
 
 MOST_MODELS = 8  # rows of the first figure; that of the question has all models
@@ -41,7 +42,8 @@ class Answers:
     @classmethod
     def of(cls, view: View) -> Answers:
         """Pick the rows without a debiasing prompt; none in a study without a contrast."""
-        gender, (share, *_) = view.part.contrast[0], view.part.share_columns
+        gender = view.part.contrast[0]
+        share, *_ = SHARES[view.part.rule.binary]
         rows = defined(where(view.plain("probe_groups"), gender=gender), share) if gender else []
         return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})
 
@@ -55,7 +57,7 @@ class Answers:
                 points = {}
                 for row in where(rows, job_group=group):
                     mark = view.marks[row["model"]]
-                    points[row["model"]] = point(row, view.part.share_columns, mark=mark)
+                    points[row["model"]] = point(row, SHARES[view.part.rule.binary], mark=mark)
                 gone = None if dots else point(None)  # a model without answers has one dash
                 dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
             yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)

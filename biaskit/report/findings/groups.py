@@ -38,6 +38,8 @@ def moved(before: Contrast | None, after: Contrast | None) -> str:
     """Choose the verb of a change of a gap: only what is clear has a direction that can turn or narrow."""
     if before is None or after is None or before.direction is None or after.estimate is None:
         return "changes"
+    if before.conclusion == "no-clear-difference":  # so the page says
+        return "changes"
     if after.direction not in (None, before.direction):
         return "turns"
     if after.estimate * before.estimate < 0 and not after.equivalent:  # within its margin it has closed

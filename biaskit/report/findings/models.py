@@ -137,12 +137,12 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row.group_a or "", row.group_b or ""
     gender = row.gender or "female"
-    pieces: dict[str, Piece] = {"who": who(gender), "they": ""}
-    if two:
-        pieces = {"who": pronoun(gender), "they": _neither(content, row)}
+    pieces: dict[str, Piece] = {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
     pieces["opening"] = opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts"
     pieces["higher"] = "higher" if outcome_of(row) == "higher" else "lower"
-    pieces |= {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
+    pieces |= {"who": who(gender), "they": ""}
+    if two:
+        pieces |= {"who": pronoun(gender), "they": _neither(content, row)}
     pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
     if row.quantity.endswith("_gap"):
         moves = moved(*(_gap(content, row, side) for side in (row.model_b, row.model_a)))
@@ -227,7 +227,9 @@ def _subject(row: Contrast) -> str:
     raise KeyError(row.quantity)
 
 
-def coverage_behind(content: Content, rows: Sequence[Contrast], sides: Sequence[str] = SIDES) -> Coverage:
+def coverage_behind(
+    content: Content, rows: Sequence[Contrast], sides: Sequence[str] = SIDES, *, of_two: bool = True
+) -> Coverage:
     """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     every: list[Row] = []
     for part in content.parts:
@@ -244,4 +246,4 @@ def coverage_behind(content: Content, rows: Sequence[Contrast], sides: Sequence[
         way = (row["bias_type"], row["prompt_format"])
         if (row["model"], *way) in named or (None, *way) in named:
             behind.append(row)
-    return coverage_of(behind, of_two=rule_of(content.parts).binary)
+    return coverage_of(behind, of_two=of_two and rule_of(content.parts).binary)

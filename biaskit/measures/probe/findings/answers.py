@@ -29,7 +29,7 @@ from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_wit
 from biaskit.stats.contrast import LEVEL, Contrast
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.tables.coverage import LITTLE, is_under
-from biaskit.tables.quantities import NAMED
+from biaskit.tables.quantities import NAMED, SHARES
 from biaskit.tables.query import defined, first, undefined
 
 _TEMPLATES = templates_of("probe")
@@ -72,12 +72,12 @@ def _shares(block: ProbeBlock, model: str, test: Contrast | None) -> Iterator[Se
     weak, of_two = block.is_weak(model), bool(block.two)
     pieces: dict[str, Piece] = {"opening": block.opening(model, of_two=of_two), "model": Foreign(model)}
     pieces |= {"who": pronoun(block.gender), "of": ""}
-    name, *ends = block.part.share_columns
+    name, low, high = SHARES[of_two]
     rows = [*filter(None, (block.row(model, group) for group in block.groups))]
     if not of_two and not is_under(block.coverage(model), LITTLE):  # where it is, the opening says so
         pieces["of"] = " of the probability on the target words"
     for row in defined(rows, name):
-        share = share_with_interval(row[name], row[ends[0]], row[ends[1]])
+        share = share_with_interval(row[name], row[low], row[high])
         pieces["value"], bracket, interval = share.partition(" [")
         pieces |= {"group": one_group(block.part, row["job_group"]), "interval": bracket + interval}
         if bracket and row["n_jobs"] == 1:

@@ -14,6 +14,7 @@ from biaskit.report.render.cells import LABEL, UNDEFINED
 from biaskit.report.render.document import TitledTable, listed_table
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK
+from biaskit.tables.quantities import SHARES
 from biaskit.tables.query import distinct, grouped
 
 __all__ = ["headline", "papers"]
@@ -40,7 +41,8 @@ def headline(part: Part) -> Iterator[TitledTable]:
             listed = "; ".join(f"{name}: {', '.join(models)}" for name, models in estimators.items())
             notes[f"Estimators: {listed}."] = None
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
-        what = f"{gender} in % of the target words' probability [95 %]{alone}"
+        of = " and ".join(map(people, blocks[0].two)) or "the target words' probability"
+        what = f"{gender} in % of {of} [95 %]{alone}"
         title = f"{part.study}, {prompt_format} prompts: {what}"
         heads = ["", "bias type", *(jobs_of(part, group) if group in SPLIT else group for group in groups)]
         yield listed_table(title, heads, rows, 2, note=" ".join(notes))
@@ -49,10 +51,11 @@ def headline(part: Part) -> Iterator[TitledTable]:
 def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) -> str:
     """Write share and interval, with a star where it is weak evidence."""
     row = block.row(model, group)
-    if row is None or row["share"] is None:
+    of_two = bool(block.two)
+    if row is None or row[SHARES[of_two][0]] is None:
         notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
         return UNDEFINED
-    shown = share_of(row)
+    shown = share_of(row, of_two=of_two)
     if block.is_weak(model):
         shown += " *"
         held = f"less than {percent(WEAK)} % of the probability (coverage)"

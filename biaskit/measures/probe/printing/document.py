@@ -14,6 +14,7 @@ from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
 from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
 from biaskit.tables.coverage import WEAK, coverage_of
+from biaskit.tables.quantities import SHARES
 from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, named, where
 
 SAYS: Mapping[str, Any] = words("probe")["printed"]
@@ -117,13 +118,13 @@ def _most(rows: Sequence[Row], name: str) -> int:
     return max(named(rows, name), default=0)
 
 
-def share_of(row: Row | None) -> str:
+def share_of(row: Row | None, *, of_two: bool = False) -> str:
     """Write a share with its interval, in percent; undefined: –."""
-    if row is None or row["share"] is None:
+    name, low, high = SHARES[of_two]
+    if row is None or row[name] is None:
         return "–"
-    if row["ci_low"] is None:
-        return percent(row["share"])
-    return f"{percent(row['share'])} [{percent_range(row['ci_low'], row['ci_high'])}]"
+    interval = "" if row[low] is None else f" [{percent_range(row[low], row[high])}]"
+    return percent(row[name]) + interval
 
 
 def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
