@@ -114,7 +114,6 @@ def _asked(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
 
 
 def _suite(top: str, asked: Asked) -> dict[str, bytes]:
-    """Write the files of a group of tasks."""
     listed = "".join(f'  - "{top}_{name}"\n' for name in asked.lines)
     files = {f"{top}.yaml": f'group: "{top}"\ntask:\n{listed}metadata:\n  version: 1.0\n'.encode()}
     metrics = _metrics(asked.groups)

@@ -52,7 +52,6 @@ def write_requests(
 
 
 def _notes(path: Path, requests: RequestFile, run: Path, kind: Measurement, design: Design) -> list[str]:
-    """Say what was assumed and written, and what comes next."""
     manifest, notes = read_manifest(run), []
     for label, entry in manifest.models.items():
         if entry.abilities.get("assumed"):

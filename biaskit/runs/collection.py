@@ -220,7 +220,8 @@ def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
     groups: list[list[StoredRun]] = []
     for run in runs:
         for group in groups:
-            if all(_one_part(other, run) for other in group):
+            same = (run.measurement, run.study) == (group[0].measurement, group[0].study)
+            if same and all(other.manifest.kind.one_part(other, run) for other in group):
                 group.append(run)
                 break
         else:
@@ -232,12 +233,6 @@ def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
         first = group[0]
         alone = counts[first.measurement, first.study] == 1
         yield _part(group, first.study if alone else f"{first.study} ({folder_of[first.path]})")
-
-
-def _one_part(run: StoredRun, other: StoredRun) -> bool:
-    """Tell whether two runs asked one study of one kind, and the same in it."""
-    same = (run.measurement, run.study) == (other.measurement, other.study)
-    return same and run.manifest.kind.one_part(run, other)
 
 
 def differ(a: StoredRun, b: StoredRun, name: str) -> bool:

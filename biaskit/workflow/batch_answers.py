@@ -127,7 +127,6 @@ def _stored(run: Path, kind: Measurement) -> tuple[set[str], set[str]]:
 
 
 def _imported(path: Path, kind: Measurement, files: AnswerFiles, keys_before: set[str]) -> Imported:
-    """Say what became of the answers, in numbers and in sentences."""
     added = len(_stored(path, kind)[0] - keys_before)
     unasked = [name for name in files.lines if name not in files.asked_for]
     # A call is named after the row that comes of it: its key, or the key and a number.

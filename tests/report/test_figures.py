@@ -462,6 +462,20 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
     assert of_b.x != of_b.x, "B has no texts with a test"
 
 
+def test_a_share_without_an_interval_has_its_point_beside_other_models() -> None:
+    """One job in one template has a share and no interval: it is measured."""
+    made = content(("A", "B"), 6)
+    without = {"binary_share_ci_low": None, "binary_share_ci_high": None}
+    rows = [row | without if row["model"] == "A" else row for row in made.parts[0].tables["probe_groups"]]
+    probed = replace(made.parts[0], tables={**made.parts[0].tables, "probe_groups": rows})
+    figure = first_picture(replace(made, parts=(probed, *made.parts[1:])))
+    assert figure is not None
+    (of_a, of_b) = panels(figure)[0].dots[0].points
+    assert of_a.x == of_a.x
+    assert of_a.low != of_a.low
+    assert of_b.low == of_b.low
+
+
 # --- undefined, few and many ---------------------------------------------------------------------------
 
 

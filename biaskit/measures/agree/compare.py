@@ -5,7 +5,7 @@ Asks nothing, reads the tables of two kinds, and alone may name them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from biaskit.compare.aliases import key_of
@@ -28,7 +28,11 @@ def compare(comparison: Comparison) -> None:
             tables.notes.append(f"There are no gaps: only biaskit {only} ran.")
         return
     jobs, represented = _rows(probes, "probe_jobs"), _rows(written, "representation")
-    tables.notes += _unknown_aliases(aliases, jobs, represented)
+    listed = [*distinct(jobs, "job"), *distinct(represented, "occupation")]
+    names = {key_of(str(name), {}) for name in listed}
+    for name in dict.fromkeys([*aliases, *aliases.values()]):
+        if name not in names:
+            tables.notes.append(f"--aliases: no run has {name!r}.{nearest(name, names)}")
     workforce, notes = workforce_table(represented, jobs, aliases)
     tables.notes += notes
     measured: dict[str, list[Measure]] = {}
@@ -51,17 +55,6 @@ def compare(comparison: Comparison) -> None:
 
 def _rows(runs: Iterable[StoredRun], table: str) -> list[Row]:
     return list(chain.from_iterable(run.tables.get(table, ()) for run in runs))
-
-
-def _unknown_aliases(
-    aliases: Mapping[str, str], jobs: Sequence[Row], represented: Sequence[Row]
-) -> Iterator[str]:
-    """Name the aliases that no run has."""
-    listed = [*distinct(jobs, "job"), *distinct(represented, "occupation")]
-    names = {key_of(str(name), {}) for name in listed}
-    for name in dict.fromkeys([*aliases, *aliases.values()]):
-        if name not in names:
-            yield f"--aliases: no run has {name!r}.{nearest(name, names)}"
 
 
 Named = dict[str, list[tuple[str, StoredRun]]]

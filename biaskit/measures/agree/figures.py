@@ -50,20 +50,15 @@ def answer(content: Content) -> Iterator[Figure]:
     probed, written = (next(views(content, kind_name), None) for kind_name in ("probe", "personas"))
     if len(all_marks(content)) > 1:
         answers = model_rows.Answers.of(probed) if probed else None
+        of_women: dict[str, Contrast] = {}  # women in texts minus women in labour statistics
+        scope = {"quantity": "represented_share", "kind": "paired", "gender": "female"}
+        for view in views(content, "personas"):
+            for row in defined(view.tests(contrast="workforce", **scope), "estimate"):
+                of_women.setdefault(row.model_a, row)
         most = model_rows.MOST_MODELS
-        yield from model_rows.side_by_side(content, ANSWER, answers, _against_workforce(content), most)
+        yield from model_rows.side_by_side(content, ANSWER, answers, of_women, most)
     elif probed or written:
         yield from _of_items(probed, written)
-
-
-def _against_workforce(content: Content) -> dict[str, Contrast]:
-    """Map each model to its test of women in texts minus women in labour statistics, over occupations."""
-    rows_by_model: dict[str, Contrast] = {}
-    for view in views(content, "personas"):
-        of_women = {"quantity": "represented_share", "kind": "paired", "gender": "female"}
-        for row in defined(view.tests(contrast="workforce", **of_women), "estimate"):
-            rows_by_model.setdefault(row.model_a, row)
-    return rows_by_model
 
 
 @dataclass(frozen=True, slots=True)

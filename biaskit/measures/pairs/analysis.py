@@ -229,7 +229,6 @@ def _averages(known: Sequence[Row], shares: FloatArray, gap: Gap | None, n: int)
 
 
 def _notes(scores: Sequence[Row], groups: Sequence[Row]) -> Iterator[str]:
-    """Yield the warnings that belong beside the tables of pairs."""
     notes = words("pairs")["notes"]
     if not named(scores, "direction"):
         yield notes["no_direction"]

@@ -251,7 +251,6 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """Say how many texts of a requested gender were refused or are empty."""
     parts, n_lost = [], 0
     for (gender,), of_gender in grouped(rows, "requested_gender").items():
         refused, empty, n = (total(of_gender, name) for name in ("n_refused", "n_empty", "n_texts"))

@@ -137,7 +137,6 @@ def _tests(
     tested: Sequence[Number],
     margins: Mapping[str, float],
 ) -> Iterator[Contrast]:
-    """Contrast groups of jobs in each arm, then models in pairs."""
     for arm, block in blocks.items():
         templates, note = complete_in_all([block])
         values, rows_of = block.numbers_at(templates), rows_of_groups(block.jobs, group_of)

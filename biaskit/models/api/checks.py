@@ -214,7 +214,6 @@ class Checks:
         return bool(dropped)
 
     def _answers(self, path: str, reply: Reply, listed: list[AnswerChoice], by: str) -> None:
-        """Record the findings of a path that answered."""
         texts = [choice.text for choice in listed]
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:

@@ -43,11 +43,8 @@ class Answers:
     def of(cls, view: View) -> Answers:
         """Pick the rows without a debiasing prompt; none in a study without a contrast."""
         gender = view.part.contrast[0]
-        rows = (
-            defined(where(view.plain("probe_groups"), gender=gender), *SHARES[view.part.rule.binary])
-            if gender
-            else []
-        )
+        share, *_ = SHARES[view.part.rule.binary]
+        rows = defined(where(view.plain("probe_groups"), gender=gender), share) if gender else []
         return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})
 
     def panels(self, models: Sequence[str]) -> Iterator[Panel]:

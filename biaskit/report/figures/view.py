@@ -140,7 +140,6 @@ def views(content: Content, folder: str) -> Iterator[View]:
 
 
 def _free(prefix: str, taken: Set[str]) -> str:
-    """Number a prefix that is taken."""
     n = 1
     free = prefix
     while free in taken:

@@ -197,7 +197,6 @@ def measured_line(content: Content) -> str:
 
 
 def _equivalence(equivalence: Equivalence | None) -> Mapping[str, str] | None:
-    """Make the badge of a comparison of two models."""
     if equivalence is None:
         return None
     if equivalence.holds:
@@ -214,7 +213,6 @@ def _equivalence(equivalence: Equivalence | None) -> Mapping[str, str] | None:
 
 
 def _read_as(example: ExampleText) -> list[str]:
-    """Say how a text was requested, and how its words were counted."""
     counts = Counter(span.counts_as for span in example.spans)
     counted = [f"{counts[kind]} {what}" for kind, (_, what) in labels.CLASSES.items() if counts[kind]]
     rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.requested_gender

@@ -209,7 +209,6 @@ def _inside(widths: Sequence[int], columns: range) -> int:
 
 
 def _panel(grid: _Grid, width: int) -> list[str]:
-    """Lay out headings, a rule and rows."""
     widths = _widths(grid, width)
     lines: list[str] = []
     for line in grid.spans:

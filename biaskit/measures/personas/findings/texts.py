@@ -115,7 +115,6 @@ def _readable(rows: Sequence[Row]) -> list[Row]:
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
-    """Say how many texts and occupations are in no share."""
     n_none = total(_readable(rows), "n_not_inferred")
     n_refused = total(rows, "n_refused")
     missing = undefined(rows, "female_share")

@@ -85,7 +85,6 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
 
 
 def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: str) -> Sentence:
-    """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
     why = Foreign(next(iter(noted(lists)), "no reason given"), longest=80)
     templates = _SAYS["unmarked" if measured else "lists_not_measured"]

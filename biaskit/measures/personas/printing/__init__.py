@@ -54,7 +54,6 @@ def headline(part: Part) -> Iterator[TitledTable]:
 
 
 def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
-    """Write the mean difference from labour statistics."""
     test = against_workforce(part, model)
     if test is None or test.estimate is None:
         why = reason_of(test) if test is not None else "no occupation has both shares"
@@ -67,7 +66,6 @@ def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
 
 
 def _srb(part: Part, model: str, notes: dict[str, None]) -> str:
-    """Write the difference of women's and men's SRB."""
     test = women_against_men(part, model, "srb_content")
     if test is None or test.estimate is None:
         scores = where(part.tables.get("srb", ()), model=model, srb=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import chain, product
 from typing import Any
@@ -64,9 +64,17 @@ def format_for(study: PersonasStudy, identity: ModelIdentity) -> PromptFormat:
 
 def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tuple[SampleSeries, ...]:
     """List every series in study order: first those without a gender in the prompt, then those with one."""
-    if design.templates:
-        return tuple(_continuations(design, prompt_format))
     study, requested = design.study, design.study.requested
+    series = []
+    if design.templates:
+        chosen = product(design.templates, design.debiasing_prompts, design.occupations)
+        for template, debiasing, item in chosen:
+            parts = (template.question, template.opening)
+            question, opening = (fill(text, item, design.slot, study.articles) for text in parts)
+            preface, number = (debiasing.text, debiasing.id) if debiasing else ("", NO_DEBIASING)
+            asked = Prompt(raw_text(question, opening, preface, None, "in-question"), prompt_format)
+            series.append(SampleSeries(item.name, str(template.id), None, asked, number, "plain"))
+        return tuple(series)
     # `raw` is the chat format's text without a template.
     wanted = "completion" if prompt_format == "completion" else "chat"
     of_format = {prompt.name: prompt for prompt in design.prompts if prompt.prompt_format == wanted}
@@ -83,21 +91,10 @@ def series_of_design(design: PersonasDesign, prompt_format: PromptFormat) -> tup
             " requested to []."
         )
     genders: list[tuple[str | None, ...]] = [(None,), requested]
-    series = []
     for item, prompt, gender in chain(*(product(design.occupations, prompts, some) for some in genders)):
         text = prompt.text(item, gender, study.articles)
         series.append(SampleSeries(item.name, prompt.name, gender, Prompt(text, prompt_format, system)))
     return tuple(series)
-
-
-def _continuations(design: PersonasDesign, prompt_format: PromptFormat) -> Iterator[SampleSeries]:
-    articles = design.study.articles
-    for template, debiasing, item in product(design.templates, design.debiasing_prompts, design.occupations):
-        parts = (template.question, template.opening)
-        question, opening = (fill(text, item, design.slot, articles) for text in parts)
-        preface, number = (debiasing.text, debiasing.id) if debiasing else ("", NO_DEBIASING)
-        text = raw_text(question, opening, preface, None, "in-question")
-        yield SampleSeries(item.name, str(template.id), None, Prompt(text, prompt_format), number, "plain")
 
 
 def sample_keys(series: SampleSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:

@@ -263,7 +263,6 @@ def _frame_records(df: pd.DataFrame, where: str, columns: Mapping[str, str]) -> 
 
 
 def _positions(header: Sequence[str], columns: Mapping[str, str], where: str) -> dict[str, int]:
-    """Find the position of each wanted column."""
     for column in columns.values():
         if column not in header:
             raise _no_column(where, column, header)

@@ -148,7 +148,6 @@ def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) 
 
 
 def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> Iterator[MarkedWord]:
-    """Yield the marked words of a contrast, the strongest first."""
     from scipy.special import erfc
 
     of_target, unmarked = contrast.target, contrast.unmarked

@@ -61,7 +61,6 @@ def _n_jobs(rows: Sequence[Row]) -> str:
 
 
 def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Sequence[str]) -> Panel:
-    """Make a panel with a bar for each model."""
     jobs = view.plain("probe_jobs")
     bars: list[Bar | None] = []
     beside = []

@@ -35,7 +35,6 @@ def coverage(content: Content) -> Iterator[Sentence]:
 
 
 def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iterator[Sentence]:
-    """Say the coverage over the groups of jobs, where it is little."""
     covered = coverage_of(block.rows_of(model), of_two=False)
     if covered is None or not is_under(covered, LITTLE):
         return

@@ -299,9 +299,7 @@ def _of_two(row: Row) -> str:
     if row["binary_share"] is None:
         return ""
     ends = _between("binary_share_ci_low", "binary_share_ci_high")(row)
-    return f"{100 * row['binary_share']:.1f}" + (
-        f" [{ends}]" if row["binary_share_ci_low"] is not None else ""
-    )
+    return f"{100 * row['binary_share']:.1f}" + (f" [{ends}]" if ends else "")
 
 
 def _coverage(rows: Sequence[Row | None]) -> str:
