@@ -95,7 +95,10 @@ def cells_of(run: Path, bias_type: str) -> tuple[FloatArray, FloatArray]:
     rows = [r for r in read_table_rows(run / "tables" / "probe_prompts.csv") if r["bias_type"] == bias_type]
 
     def of(group: str) -> FloatArray:
-        own = {(r["job"], r["template_id"]): r["female_share"] for r in rows if r["job_group"] == group}
+        own = {}
+        for r in rows:
+            if r["job_group"] == group:
+                own[r["job"], r["template_id"]] = r["female_mass"] / (r["female_mass"] + r["male_mass"])
         jobs, templates = (list(dict.fromkeys(key[i] for key in own)) for i in (0, 1))
         return np.array([[own[job, t] for t in templates] for job in jobs], dtype=np.float64)
 
