@@ -34,7 +34,7 @@ from hypothesis import strategies as st
 from biaskit.report.content import Content
 from biaskit.report.render.headline import headline
 from biaskit.report.render.text import cell_width
-from biaskit.tables.quantities import SHARES
+from biaskit.tables.quantities import SHARES as COLUMNS
 
 
 def one_model() -> Content:
@@ -52,7 +52,7 @@ def two_models() -> Content:
     groups: Rows = [*group_rows(SHARES, model="大規模言語モデル・東京"), *group_rows(SHARES, model="gpt")]
     for one in groups:
         if one["model"] == "gpt" and one["job_group"] == MENS:
-            one |= dict.fromkeys(("share", "ci_low", "ci_high", *SHARES[True]))
+            one |= dict.fromkeys(("share", "ci_low", "ci_high", *COLUMNS[True]))
             one["reason"] = "no complete template"
     between = {"tests": [pair("gpt", "大規模言語モデル・東京", 0.05, (0.01, 0.09))]}
     part = probe_part({"probe_groups": groups, "tests": []}, "大規模言語モデル・東京", "gpt")
