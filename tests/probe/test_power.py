@@ -65,7 +65,7 @@ def test_more_samples_bring_less_noise_and_few_that_match_no_verdict() -> None:
             "occugender",
             {},
             "exact",
-            "8 points (explicit; variance: jobs 80 %, templates 18 %)",
+            "10 points (explicit; variance: jobs 90 %, templates 10 %)",
         ),
         (
             "occugender",
@@ -107,8 +107,8 @@ def test_shipped_variances_are_numbers_of_what_they_say() -> None:
     assert {("explicit", "female-dominated"), ("implicit", "male-dominated")} <= {
         (v.bias_type, v.group) for v in cells
     }
-    # The shares that the README prints of the same run.
-    printed = {0.526, 0.387, 0.691, 0.131}
+    # The parts of two that the run prints: 67.5 and 47.9 % explicit, 78.2 and 14.9 % implicit.
+    printed = {0.674, 0.479, 0.782, 0.149}
     assert printed == {round(v.share, 3) for v in cells}
     assert load_text_variance()[0].n_occupations == 4
 
