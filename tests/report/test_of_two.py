@@ -322,6 +322,10 @@ def gap(estimate: float | None, half: float = 0.01, **more: Any) -> Contrast:
         (gap(0.3), None, "changes"),
         (gap(0.3), gap(None), "changes"),
         (gap(None), gap(0.3), "changes"),
+        # The page says that the gap without is unclear, whatever its own 95 % interval.
+        (gap(0.3, verdict="no-clear-difference"), gap(0.1), "changes"),
+        # Closed: a hair on the other side, and within its margin.
+        (gap(0.3), gap(-0.01, 0.02, equivalent=True), "narrows"),
     ],
 )
 def test_only_clear_gaps_turn_narrow_or_widen(
