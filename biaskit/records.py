@@ -17,6 +17,7 @@ EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
 ALL = "all"
 """What a column of a table holds where a row is of all its values together."""
+UNNAMED = "texts"  # what tables call texts that came without a file's name
 
 TEMPLATE_DATE = "2024-07-26"
 """What a chat template that asks for today's date is told; Llama 3.x's own where it cannot ask."""

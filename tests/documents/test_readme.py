@@ -253,7 +253,7 @@ def test_the_auditor_takes_texts_and_the_check_stored_runs(model: str, tmp_path:
     assert "\nPage: biaskit-runs/texts-" in done.stdout, done.stderr
     for out in ("old", "new"):
         bk.probe(
-            f"{out}=scripted:{tmp_path / 'm.jsonl'}", jobs="1-3,21-23", templates="1-2", out=tmp_path / out
+            f"{out}=scripted:{tmp_path / 'm.jsonl'}", jobs="1-3,21-23", templates="1-3", out=tmp_path / out
         )
     done = example("check", tmp_path, "new", "old", "0.1")
     assert 0 == done.returncode, done.stdout + done.stderr

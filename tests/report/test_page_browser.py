@@ -177,7 +177,7 @@ def test_the_picture_is_on_the_first_screen_beside_short_sentences(
 ) -> None:
     browser.open(pages[kind])
     place = browser.run(BEFORE)
-    assert n_words(" ".join(place["words"])) <= MOST_BEFORE + 40, place["words"]
+    assert n_words(" ".join(place["words"])) <= MOST_BEFORE + 40, " ".join(place["words"])
     assert 0 < place["top"] < place["bottom"] <= DESKTOP[1]
     interval = browser.run("return document.querySelector('.answer > .note')?.textContent ?? ''")
     said = [text for text in browser.run(OPEN_TEXT) if text != interval]

@@ -11,8 +11,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import workforce_contrast
-from biaskit.measures.personas.texts.files import UNNAMED
-from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
+from biaskit.records import ALL, GENDERS, UNNAMED, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrast import MOST_SPREAD, Contrast, Scope

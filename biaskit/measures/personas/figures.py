@@ -10,8 +10,7 @@ from biaskit.common.plain import group_by
 from biaskit.common.wording import count
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
-from biaskit.measures.personas.texts.files import UNNAMED
-from biaskit.records import ALL
+from biaskit.records import ALL, UNNAMED
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import (

@@ -59,8 +59,8 @@ def explained(numbers: Sequence[str]) -> str:
     ends = interval.rstrip("]").replace("–", " to ").replace(" to ", " and ", 1)
     measured = f"{value.strip()} measured; " if value else ""
     return (
-        f"“{number}” means: {measured}the true value is probably between {ends}; about 95 in 100 such "
-        "intervals contain it, fewer of those picked because they exclude 0."
+        f"“{number}” means: {measured}the true value is probably between {ends}; about 95 in 100 "
+        "intervals contain it, fewer of those picked for excluding 0."
     )
 
 

@@ -10,7 +10,7 @@ from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
 from biaskit.measures.personas.findings.texts import are_imported, slopes, workforce, write
 from biaskit.measures.personas.findings.words import words
-from biaskit.measures.personas.texts.files import UNNAMED
+from biaskit.records import UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence

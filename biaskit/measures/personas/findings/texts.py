@@ -8,8 +8,7 @@ from typing import Any
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.measurement import words
-from biaskit.measures.personas.texts.files import UNNAMED
-from biaskit.records import GENDERS, NONBINARY_REFERENCE
+from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted

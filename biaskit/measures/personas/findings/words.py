@@ -12,8 +12,7 @@ from typing import Any
 from biaskit.common.wording import count, first_words, people, short
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.findings.texts import texts_measured, whose
-from biaskit.measures.personas.texts.files import UNNAMED
-from biaskit.records import ALL
+from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
 from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of

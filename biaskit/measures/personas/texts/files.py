@@ -25,7 +25,7 @@ from biaskit.common.sheets import XLSX, open_sheet, split_sheet
 from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import BiaskitError, CorpusError, MissingExtraError, nearest
-from biaskit.records import ALL
+from biaskit.records import ALL, UNNAMED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,6 @@ ENCODINGS = ("utf-8", "cp1252")
 """How a file may be written; cp1252 is what Western European Windows programs write."""
 BINARY = (".parquet", XLSX)
 """Binary formats: they have rows and no lines, no encoding, and are compressed already."""
-UNNAMED = "texts"  # what tables call texts without a file's name
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}  # what else may separate the columns of a .csv
 SUFFIXES = (*_DELIMITERS, ".jsonl", ".ndjson", *BINARY)

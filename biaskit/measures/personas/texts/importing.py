@@ -19,9 +19,10 @@ from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
 from biaskit.measurement import words
-from biaskit.measures.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
+from biaskit.measures.personas.texts.files import TextSource, open_file, open_frame
 from biaskit.measures.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.models.thoughts import without_thoughts
+from biaskit.records import UNNAMED
 
 if TYPE_CHECKING:
     import pandas as pd
