@@ -29,7 +29,15 @@ from biaskit.models.huggingface.loading import (
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptFormat
+from biaskit.records import (
+    OWN_SYSTEM,
+    THOUGHT_TOKENS,
+    UNREAD,
+    Answered,
+    ModelIdentity,
+    Prompt,
+    PromptFormat,
+)
 
 Purpose = Literal["scoring", "generation"]
 FORMATS: Mapping[tuple[Purpose, bool], tuple[PromptFormat, ...]] = {
@@ -89,6 +97,8 @@ class LocalModel:
         details["revision"] = folder.path.name if folder.path.parent.name == "snapshots" else ""
         if own := self._renderer.own_system:
             details[OWN_SYSTEM] = visible(short(own))
+        if folder.unread:
+            details[UNREAD] = folder.unread
         self.identity = ModelIdentity(
             label=label,
             spec=spec,
