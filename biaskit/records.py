@@ -22,7 +22,6 @@ TEMPLATE_DATE = "2024-07-26"
 """What a chat template that asks for today's date is told; Llama 3.x's own where it cannot ask."""
 OWN_SYSTEM = "own_system_prompt"
 """In a model's details: how the system prompt begins that its chat template writes where none is given."""
-UNREAD = "unread"  # in a model's details: what of it no digest can tell from another
 THOUGHT_TOKENS = 2_000  # that a model which thinks gets before its answer
 PROBE_FORMATS: tuple[PromptFormat, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""

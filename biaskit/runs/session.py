@@ -17,7 +17,7 @@ from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import Account
 from biaskit.progress import ModelPlan, Silent, Watcher
-from biaskit.records import UNREAD, Failed
+from biaskit.records import Failed
 from biaskit.runs.designs import Design
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, Manifest, manifest_there, merge_questions
@@ -89,7 +89,7 @@ class Session(Generic[M]):
             except ModelError as error:
                 self.leave_out(label, error)
                 continue
-            if unread := model.identity.details.get(UNREAD):
+            if unread := model.identity.details.get("unread"):
                 self.outcome.notes.append(
                     f"{label}: what {unread} computes cannot be read, so each call measures another model."
                 )

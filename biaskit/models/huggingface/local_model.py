@@ -29,15 +29,7 @@ from biaskit.models.huggingface.loading import (
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
-from biaskit.records import (
-    OWN_SYSTEM,
-    THOUGHT_TOKENS,
-    UNREAD,
-    Answered,
-    ModelIdentity,
-    Prompt,
-    PromptFormat,
-)
+from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptFormat
 
 Purpose = Literal["scoring", "generation"]
 FORMATS: Mapping[tuple[Purpose, bool], tuple[PromptFormat, ...]] = {
@@ -98,7 +90,7 @@ class LocalModel:
         if own := self._renderer.own_system:
             details[OWN_SYSTEM] = visible(short(own))
         if folder.unread:
-            details[UNREAD] = folder.unread
+            details["unread"] = folder.unread
         self.identity = ModelIdentity(
             label=label,
             spec=spec,
@@ -144,10 +136,7 @@ class LocalModel:
         return {}
 
     def _weights(self, ids: TokenIds) -> Any:
-        """Load the model on its device; on a CPU, use only as many threads as there are idle processors.
-
-        `ids`: a prompt of the study, on which adapters are checked.
-        """
+        """Load the model, its adapters checked on `ids`; on a CPU, use only as many threads as are idle."""
         if self._lent is not None:
             lent, self._lent = self._lent, None
             return lent

@@ -12,12 +12,14 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from copyreg import dispatch_table
+from itertools import chain
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.nn.modules import module as of_torch
 from transformers import PreTrainedConfig
 
 from biaskit.common.foreign import visible
@@ -48,12 +50,11 @@ def object_folder(loaded: LoadedModel) -> ModelFolder:
 
 def _described(loaded: LoadedModel) -> ModelFolder:
     model = inside(loaded.model, loaded.label)  # its layers hold the adapters
-    own_parts = (*model.named_parameters(), *model.named_buffers(), *model.named_modules())
-    known = {id(part): name for name, part in own_parts}
-    total, unread = hashlib.sha256(), ""
+    parts = (*model.named_parameters(), *model.named_buffers(), *model.named_modules())
+    elsewhere, total, unread = {id(part): name for name, part in parts}, hashlib.sha256(), ""
     for name, module in model.named_modules():
         try:
-            state = _state_of(module, known)
+            state = _state_of(module, elsewhere)
         except Exception as error:  # what is kept there says in its own way that it cannot be copied
             state = secrets.token_hex()
             unread = unread or f"{name or type(module).__name__} ({visible(str(error), longest=80)})"
@@ -83,10 +84,13 @@ def _described(loaded: LoadedModel) -> ModelFolder:
 
 def _state_of(module: torch.nn.Module, known: dict[int, str]) -> str:
     """Digest what a module computes by, beside its tensors. Raises any error for what cannot be read."""
-    hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
+    of_all = (of_torch._global_forward_hooks, of_torch._global_forward_pre_hooks)
+    hooks = chain.from_iterable(
+        d.values() for d in (module._forward_hooks, module._forward_pre_hooks, *of_all)
+    )
     foreign = [hook for hook in hooks if getattr(hook, "__name__", "") != "make_inputs_require_grads"]
     replaced = "forward" in vars(module) and "_original_forward" not in vars(module)
-    if foreign or replaced or torch.nn.modules.module._has_any_global_hook():
+    if foreign or replaced:
         raise ValueError("a hook, or a forward of its own")
     own = {name: value for name, value in vars(module).items() if name not in _CHANGE_NO_NUMBER}
     return _digest_of([type(module), own], known)
@@ -95,11 +99,9 @@ def _state_of(module: torch.nn.Module, known: dict[int, str]) -> str:
 def _digest_of(value: Any, known: dict[int, str]) -> str:
     """Digest a value and all that it holds. Raises any error for what cannot be taken apart.
 
-    `known`: id → name of what is digested elsewhere: the model's own modules and tensors, and functions and
-    classes already read.
+    `known`: id → name of the model's own modules and tensors, and of functions and classes already read.
     """
-    kind, name = type(value), getattr(value, "__qualname__", "")
-    parts: Iterable[Any] = ()
+    kind, name, parts = type(value), "", list[Any]()
     if id(value) in known:
         return known[id(value)]
     if isinstance(value, torch.Tensor):
@@ -107,44 +109,40 @@ def _digest_of(value: Any, known: dict[int, str]) -> str:
     if isinstance(value, PreTrainedConfig):
         config = json.loads(value.to_json_string(use_diff=False))
         return digest({name: entry for name, entry in config.items() if name not in _CHANGE_NO_NUMBER})
+    if kind in (dict, set, frozenset):
+        entries = value.items() if kind is dict else value
+        return digest([kind.__name__, *sorted(_digest_of(entry, known) for entry in entries)])
     if isinstance(value, ModuleType | type | FunctionType):
-        known[id(value)] = name = f"{getattr(value, '__module__', '')}.{name or value.__name__}"
-        if "<" in name or not _of_library(name):
+        module = getattr(value, "__module__", None) or value.__name__
+        known[id(value)] = name = f"{module} {getattr(value, '__qualname__', '')}"
+        package = module.split(".")[0]
+        file = getattr(sys.modules.get(package), "__file__", None) or ""
+        # An installed package's name says enough, but not of what its functions have made.
+        if "<" in name or not (package in sys.stdlib_module_names or "-packages" in file):
             parts = _written(value)
     elif isinstance(value, CodeType):
         parts = [value.co_code, value.co_names, value.co_consts]
     elif kind in (list, tuple):
         parts = value
-    elif kind in (dict, set, frozenset):
-        entries = value.items() if kind is dict else value
-        return digest([kind.__name__, *sorted(_digest_of(entry, known) for entry in entries)])
     elif value is None or kind in (bool, int, float, complex, str, bytes):
         name = repr(value)
     else:  # as `copy` and `pickle` take it apart
-        taken = dispatch_table.get(kind, lambda value: value.__reduce_ex__(4))(value)
+        taken: Any = dispatch_table[kind](value) if kind in dispatch_table else value.__reduce_ex__(4)
         name, taken = (taken, ()) if isinstance(taken, str) else ("", taken)
         parts = [list(part) if isinstance(part, Iterator) else part for part in taken]
     return digest([kind.__name__, name, *(_digest_of(part, known) for part in parts)])
 
 
-def _of_library(name: str) -> bool:
-    """Return whether a function, class or module belongs to an installed package, whose names say enough."""
-    package = name.lstrip(".").split(".")[0]
-    file = getattr(sys.modules.get(package), "__file__", None) or ""
-    return package in {*sys.stdlib_module_names, "builtins"} or "-packages" in file
-
-
 def _written(value: Any) -> list[Any]:
     """List the code of a function or class, and what it reads elsewhere. Raises `TypeError` for a module."""
-    if isinstance(value, type):
-        own = {}
-        for name, part in vars(value).items():
-            plain = not (name.startswith("__") or hasattr(part, "__get__"))
-            if plain or isinstance(part, FunctionType):
-                own[name] = part
-        return [value.__bases__, own]
-    read = inspect.getclosurevars(value)
-    return [value.__code__, value.__defaults__, value.__kwdefaults__, read.nonlocals, read.globals]
+    if not isinstance(value, type):
+        read = inspect.getclosurevars(value)
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, read.nonlocals, read.globals]
+    own = {}
+    for name, part in vars(value).items():
+        if isinstance(part, FunctionType) or not (name.startswith("__") or hasattr(part, "__get__")):
+            own[name] = part
+    return [value.__bases__, own]
 
 
 def _digest_of_tensor(tensor: torch.Tensor) -> str:
