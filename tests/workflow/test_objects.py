@@ -402,9 +402,9 @@ def test_a_model_whose_steering_changed_is_measured_anew(folder: Path) -> None:
     old = log_probs(before.path)
     torch.manual_seed(9)
     model.model.layers[1].held = 2 * torch.randn(model.config.hidden_size)
-    result = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="b")
+    result = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="a")
     found = log_probs(result.path)
-    row = json.loads((result.path / "probe.jsonl").read_text().splitlines()[0])
+    row = json.loads((result.path / "probe.jsonl").read_text().splitlines()[-1])
     word = row["target_words"][0]
     prompt, both = (tokenizer(text)["input_ids"] for text in (row["prompt"], row["prompt"] + word["text"]))
     with torch.no_grad():
