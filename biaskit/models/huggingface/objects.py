@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dis
 import hashlib
-import inspect
 import json
 import secrets
 import sys
@@ -85,9 +85,8 @@ def _described(loaded: LoadedModel) -> ModelFolder:
 def _state_of(module: torch.nn.Module, known: dict[int, str]) -> str:
     """Digest what a module computes by, beside its tensors. Raises any error for what cannot be read."""
     of_all = (of_torch._global_forward_hooks, of_torch._global_forward_pre_hooks)
-    hooks = chain.from_iterable(
-        d.values() for d in (module._forward_hooks, module._forward_pre_hooks, *of_all)
-    )
+    each = (module._forward_hooks, module._forward_pre_hooks, *of_all)
+    hooks = chain.from_iterable(held.values() for held in each)
     foreign = [hook for hook in hooks if getattr(hook, "__name__", "") != "make_inputs_require_grads"]
     replaced = "forward" in vars(module) and "_original_forward" not in vars(module)
     if foreign or replaced:
@@ -136,8 +135,10 @@ def _digest_of(value: Any, known: dict[int, str]) -> str:
 def _written(value: Any) -> list[Any]:
     """List the code of a function or class, and what it reads elsewhere. Raises `TypeError` for a module."""
     if not isinstance(value, type):
-        read = inspect.getclosurevars(value)
-        return [value.__code__, value.__defaults__, value.__kwdefaults__, read.nonlocals, read.globals]
+        loads = {step.argval for step in dis.get_instructions(value) if step.opname == "LOAD_GLOBAL"}
+        read = {name: value.__globals__[name] for name in loads & value.__globals__.keys()}
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, cells, read]
     own = {}
     for name, part in vars(value).items():
         if isinstance(part, FunctionType) or not (name.startswith("__") or hasattr(part, "__get__")):
