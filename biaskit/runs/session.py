@@ -89,6 +89,10 @@ class Session(Generic[M]):
             except ModelError as error:
                 self.leave_out(label, error)
                 continue
+            if unread := model.identity.details.get("unread"):
+                self.outcome.notes.append(
+                    f"{label}: what {unread} computes cannot be read, so each call measures another model."
+                )
             if entry is not None and entry.fingerprint != model.identity.fingerprint:
                 self.outcome.notes.append(
                     f"{label} has changed: its earlier rows stay in the file and are not used."

@@ -9,12 +9,26 @@ from typing import Any
 
 import pytest
 import torch
-from fakes.tiny_models import build_model, build_tokenizer, save_model
+import transformers
+from fakes.tiny_models import (
+    SHORT,
+    Oracle,
+    answers,
+    build_model,
+    build_tokenizer,
+    largest_error,
+    raw_requests,
+    save_model,
+    target_words,
+)
 from safetensors.torch import load_file, save_file
 
 import biaskit as bk
 from biaskit.errors import MissingExtraError, ModelError
-from biaskit.models.huggingface.adapters import split_adapter
+from biaskit.models.huggingface.adapters import find_adapted, split_adapter
+from biaskit.models.huggingface.loading import quiet
+from biaskit.models.huggingface.objects import object_folder
+from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.spec import open_scorer
 
 peft = pytest.importorskip("peft")
@@ -86,6 +100,113 @@ def test_a_plus_in_the_name_of_a_folder_is_a_plus(base: Path) -> None:
     assert split_adapter("ORG/NAME") is None
     assert "+" not in open_scorer("hf:a+b", label="x").identity.details["weights"]
     assert "+" in open_scorer("hf:a+b+c+d", label="x").identity.details["weights"]
+
+
+# --- what an adapter computes -----------------------------------------------------------------------------
+
+Q, LORA = ["q_proj"], {"r": 4, "lora_alpha": 16}
+COMPUTES: dict[str, Any] = {
+    "LoRA": {"target_modules": Q},
+    "LoRA, head": {"target_modules": [*Q, "lm_head"]},
+    "LoRA, embedding": {"target_modules": [*Q, "embed_tokens"]},
+    "LoRA, both": {"target_modules": ["embed_tokens", "lm_head"]},
+    "rsLoRA, head": {"target_modules": [*Q, "lm_head"], "use_rslora": True, "rank_pattern": {"lm_head": 7}},
+    "DoRA, head": {"target_modules": [*Q, "lm_head"], "use_dora": True},
+    "DoRA, embedding": {"target_modules": [*Q, "embed_tokens"], "use_dora": True},
+    "PiSSA": {"target_modules": ["q_proj", "v_proj"], "init_lora_weights": "pissa"},
+    "bias, head": {"target_modules": [*Q, "lm_head"], "lora_bias": True},
+    "modules_to_save, head": {"target_modules": Q, "modules_to_save": ["lm_head"]},
+    "modules_to_save, embedding": {"target_modules": Q, "modules_to_save": ["embed_tokens"]},
+    "modules_to_save, tied": {
+        "target_modules": Q,
+        "modules_to_save": ["lm_head"],
+        "ensure_weight_tying": True,
+    },
+    "trainable tokens": {"target_modules": Q, "trainable_token_indices": [*range(40, 90)]},
+    "trainable tokens, head": {"target_modules": Q, "trainable_token_indices": {"lm_head": [*range(40, 90)]}},
+}
+DAILY = [("LoRA, head", True), ("LoRA, embedding", True), ("DoRA, head", False), ("bias, head", False)]
+
+
+def made(base: Path, config: Any, *, tied: bool = False) -> Any:
+    """An adapter of random weights in the folder `adapter`, its base in `base`: as peft opens both again."""
+    model = build_model("llama", build_tokenizer("bpe"))
+    if tied:
+        model.lm_head.weight, model.config.tie_word_embeddings = model.model.embed_tokens.weight, True
+    model.save_pretrained(base)
+    torch.manual_seed(3)
+    with quiet(), torch.no_grad():
+        adapted = peft.get_peft_model(model, config)
+        for weight in adapted.parameters():
+            if weight.requires_grad:
+                weight += 0.2 * torch.randn_like(weight)
+        adapted.save_pretrained("adapter")
+        opened = transformers.AutoModelForCausalLM.from_pretrained(base)
+        assert tied == (opened.lm_head.weight is opened.model.embed_tokens.weight)
+        return peft.PeftModel.from_pretrained(opened, "adapter").eval()
+
+
+def scorers(model: Any) -> dict[str, Any]:
+    """Of a folder of base and adapter, and of the model in memory."""
+    lent = object_folder(bk.model("m", model, build_tokenizer("bpe")))
+    return {
+        "folder": TransformersScorer(find_adapted("./base", "./adapter"), label="m", spec="hf:./base"),
+        "memory": TransformersScorer(lent, label="m", spec="object:m"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "tied"),
+    [
+        pytest.param(kind, tied, marks=() if (kind, tied) in DAILY else pytest.mark.nightly)
+        for tied in (True, False)
+        for kind in COMPUTES
+    ],
+)
+def test_an_adapter_is_measured_as_peft_computes_it(kind: str, tied: bool, base: Path) -> None:
+    """Origin: the unmerged PeftModel's own forward, one text after another."""
+    truth = made(base, peft.LoraConfig(**LORA, **COMPUTES[kind], task_type="CAUSAL_LM"), tied=tied)
+    oracle = Oracle(base)
+    requests = raw_requests([SHORT, "The plumber said that"], target_words("He", "She", "Nonbinary"))
+    without = [oracle.log_prob(SHORT, f" {word.text}") for word in requests[0].target_words]
+    oracle.model, oracle._seen = truth, {}
+    assert 0.1 < max(
+        abs(oracle.log_prob(SHORT, f" {word.text}") - value)
+        for word, value in zip(requests[0].target_words, without, strict=True)
+    )
+    for place, scorer in scorers(truth).items():
+        off = largest_error(answers(scorer, requests), requests, oracle)
+        print(f"{kind} | {'tied' if tied else 'untied'} | {place} | {off:.2g}")
+        assert 1e-4 > off, place
+
+
+PROMPTED: dict[str, Any] = {
+    "LORA": lambda: peft.LoraConfig(
+        target_modules=["q_proj"], alora_invocation_tokens=[40, 41], task_type="CAUSAL_LM"
+    ),
+    "PROMPT_TUNING": lambda: peft.PromptTuningConfig(num_virtual_tokens=4, task_type="CAUSAL_LM"),
+    "P_TUNING": lambda: peft.PromptEncoderConfig(num_virtual_tokens=4, task_type="CAUSAL_LM"),
+    "PREFIX_TUNING": lambda: peft.PrefixTuningConfig(num_virtual_tokens=4, task_type="CAUSAL_LM"),
+    "POLY": lambda: peft.PolyConfig(target_modules=["q_proj"], r=4, n_tasks=2, task_type="CAUSAL_LM"),
+}
+
+
+@pytest.mark.parametrize("kind", PROMPTED)
+def test_an_adapter_that_depends_on_the_prompt_is_refused_in_a_folder_and_in_memory(
+    kind: str, base: Path
+) -> None:
+    held = bk.model("m", made(base, PROMPTED[kind]()), build_tokenizer("bpe"))
+    for model in ("m=hf:base+adapter", held):
+        with pytest.raises(ModelError) as refused:
+            bk.probe(model, **SMALL)
+        assert f"its adapter ({kind}) depends on the prompt" in str(refused.value), str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_an_adapter_that_depends_on_the_prompt_may_lie_beside_the_one_that_is_used(base: Path) -> None:
+    model = made(base, peft.LoraConfig(target_modules=["q_proj"], task_type="CAUSAL_LM"))
+    model.add_adapter("asked", PROMPTED["LORA"]())
+    assert bk.probe(bk.model("m", model, build_tokenizer("bpe")), **SMALL).complete
 
 
 def changed(path: Path, **entries: Any) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import enum
 import hashlib
 import json
+import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -258,6 +264,169 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
 
 
 peft_warns = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft 0.21
+
+
+class Mode(enum.Enum):
+    OFF = 0
+    FLIP = 1
+
+
+@dataclasses.dataclass
+class Control:
+    """As a steering library keeps it."""
+
+    vector: torch.Tensor
+    operator: Any = dataclasses.field(default=lambda current, control: current + control)
+
+
+class Plain:
+    """An object with an attribute."""
+
+    values: list[int]
+
+
+def times(factor: float) -> Any:
+    return lambda x: factor * x
+
+
+class Steered(torch.nn.Module):
+    """A layer whose output is changed by what `held` says."""
+
+    strength = 1.0
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer, self.held, self._kept = layer, None, torch.ones(3)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        change = self.held if isinstance(self.held, torch.Tensor) else 0.0
+        return self.layer(*args, **kwargs) + change
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("layer"), name)
+
+
+def steered() -> tuple[Any, Any]:
+    model, tokenizer = tiny("llama")
+    model.model.layers[1] = Steered(model.model.layers[1])
+    return model, tokenizer
+
+
+def plain(values: list[int]) -> Plain:
+    held = Plain()
+    held.values = values
+    return held
+
+
+HELD: dict[str, tuple[Any, Any]] = {
+    "a tensor": (lambda: torch.ones(2), lambda x: x.mul_(2)),
+    "nested containers": (lambda: {"a": [{"b": (1, torch.ones(2))}]}, lambda x: x["a"][0]["b"][1].mul_(2)),
+    "a set": (lambda: {"a", "b", 3}, lambda x: x.add("c")),
+    "numbers of numpy": (lambda: np.ones(3), lambda x: x.fill(2)),
+    "a deque": (lambda: collections.deque([1]), lambda x: x.append(2)),
+    "a dataclass": (lambda: Control(torch.ones(2)), lambda x: x.vector.mul_(2)),
+    "a function of a dataclass": (
+        lambda: Control(torch.ones(2)),
+        lambda x: setattr(x, "operator", lambda current, control: current - control),
+    ),
+    "a closure": (lambda: [times(2)], lambda x: x.__setitem__(0, times(3))),
+    "an object": (lambda: plain([1]), lambda x: x.values.append(2)),
+    "a mode": (lambda: {"mode": Mode.OFF}, lambda x: x.update(mode=Mode.FLIP)),
+    "a text": (lambda: ["off"], lambda x: x.__setitem__(0, "flip")),
+    "a module in a list": (lambda: [torch.nn.Linear(2, 2)], lambda x: torch.nn.init.ones_(x[0].weight)),
+}
+
+
+@pytest.mark.parametrize("held", HELD)
+def test_what_a_module_holds_tells_which_model_it_is(held: str) -> None:
+    make, alter = HELD[held]
+    model, tokenizer = steered()
+    layer = model.model.layers[1]
+    layer.held = make()
+    before = fingerprint(model, tokenizer)
+    assert before == fingerprint(model, tokenizer)
+    alter(layer.held)
+    assert before != fingerprint(model, tokenizer)
+
+
+def test_so_do_private_names_and_the_class_and_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tokenizer = steered()
+    layer = model.model.layers[1]
+    seen = [fingerprint(model, tokenizer)]
+    layer._kept.mul_(2)
+    seen.append(fingerprint(model, tokenizer))
+    layer.layer.added = {1: torch.ones(2)}  # by a tool, to a layer of transformers
+    seen.append(fingerprint(model, tokenizer))
+    monkeypatch.setattr(Steered, "strength", 2.0)
+    seen.append(fingerprint(model, tokenizer))
+    monkeypatch.setattr(Steered, "forward", lambda self, *args, **kwargs: -self.layer(*args, **kwargs))
+    seen.append(fingerprint(model, tokenizer))
+    assert len(seen) == len(set(seen))
+
+
+def looped() -> list[Any]:
+    loop: list[Any] = []
+    loop.append(loop)
+    return loop
+
+
+UNREADABLE: dict[str, Any] = {
+    "a generator": lambda: (i for i in range(3)),
+    "a lock": threading.Lock,
+    "a weak reference": lambda: weakref.ref(Plain),
+    "a loop": looped,
+}
+
+
+@pytest.mark.parametrize("held", UNREADABLE)
+def test_what_cannot_be_read_makes_the_model_new_in_each_call_and_a_note_says_so(
+    held: str, folder: Path
+) -> None:
+    model, tokenizer = steered()
+    model.model.layers[1].held = UNREADABLE[held]()
+    results = [bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="a") for _ in range(2)]
+    rows = [json.loads(row) for row in (results[0].path / "probe.jsonl").read_text().splitlines()]
+    assert 2 == len({row["answered_by"] for row in rows})
+    assert any("mine has changed" in note for note in results[1].warnings)
+    for result in results:
+        assert any("mine: what model.layers.1 (" in note for note in result.warnings), result.warnings
+
+
+def test_a_model_whose_steering_changed_is_measured_anew(folder: Path) -> None:
+    """Origin: the plain forward of the changed model (N08)."""
+    model, tokenizer = steered()
+    before = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="a")
+    old = log_probs(before.path)
+    torch.manual_seed(9)
+    model.model.layers[1].held = 2 * torch.randn(model.config.hidden_size)
+    result = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="a")
+    found = log_probs(result.path)
+    row = json.loads((result.path / "probe.jsonl").read_text().splitlines()[-1])
+    word = row["target_words"][0]
+    prompt, both = (tokenizer(text)["input_ids"] for text in (row["prompt"], row["prompt"] + word["text"]))
+    with torch.no_grad():
+        logits = model.eval()(input_ids=torch.tensor([both])).logits[0].double().log_softmax(-1)
+    expected = sum(float(logits[i - 1, both[i]]) for i in range(len(prompt), len(both)))
+    assert expected == pytest.approx(word["log_prob"], abs=1e-4)
+    assert 0.1 < max(abs(found[key] - old[key]) for key in old)
+
+
+def test_a_tokenizer_written_in_python_works_as_in_a_folder(folder: Path) -> None:
+    tokenizer = transformers.ByT5Tokenizer(extra_ids=0)
+    model = build_model("llama", build_tokenizer("bytes"))
+    model.resize_token_embeddings(len(tokenizer))
+    model.save_pretrained("bytes")
+    tokenizer.save_pretrained("bytes")
+    runs = [bk.probe(m, **SMALL) for m in ("mine=hf:bytes", bk.model("mine", model, tokenizer))]
+    expected, found = (log_probs(run.path) for run in runs)
+    assert expected == pytest.approx(found, abs=1e-5)
+    entries = [json.loads((run.path / "manifest.json").read_text())["models"]["mine"] for run in runs]
+    assert entries[0]["details"]["tokenizer"] == entries[1]["details"]["tokenizer"]
+    drawn = bk.probe(bk.model("mine", model, tokenizer), **SMALL, estimator="sampling", samples=2, out="s")
+    assert drawn.complete
 
 
 @peft_warns

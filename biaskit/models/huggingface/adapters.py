@@ -1,16 +1,20 @@
-"""An adapter of peft over a base model: `hf:BASE+ADAPTER`, merged into the base's weights in memory."""
+"""Adapters of peft, beside the weights of their base: `hf:BASE+ADAPTER`, or in a model in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import torch
 
 import biaskit.models.huggingface.folder as files
 from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.errors import MissingExtraError, ModelError, UsageError
 from biaskit.models.huggingface.loading import find_folder, quiet
+from biaskit.models.token_trie import TokenIds
 
 WEIGHTS = "adapter_model.safetensors"
 INSTALL_PEFT = 'pip install "biaskit[peft]" (in a checkout: pip install -c .ci/constraints.txt ".[peft]")'
@@ -50,18 +54,55 @@ def _check_adapter(path: Path, allow_links: bool = False) -> Path:
     return path
 
 
-def merge_adapter(model: Any, path: Path) -> Any:
-    """Return the model with an adapter's changes in its weights. Raises `ModelError` if it does not fit."""
+def add_adapter(model: Any, path: Path) -> Any:
+    """Return the model with an adapter, not merged. Raises `ModelError` if it does not fit."""
     import peft
 
+    # Merging would change a tied embedding together with the head, and cannot keep every bias.
     try:
         with quiet():
+            _refuse_prompted([peft.PeftConfig.from_pretrained(str(path))], path)
             adapted = peft.PeftModel.from_pretrained(model, path, local_files_only=True)
             # peft only warns of tensors that find no place, and of places that find no tensor.
             loaded = adapted.load_adapter(path, "default", local_files_only=True)
             if astray := sorted({*loaded.missing_keys, *loaded.unexpected_keys}):
                 raise ValueError(f"{len(astray)} tensors do not match, first {astray[0]}")
-            return adapted.merge_and_unload().eval()
+            return adapted.eval()
+    except ModelError:
+        raise
     except Exception as error:  # peft raises many kinds, with messages of several lines
         why = visible(" ".join(f"{type(error).__name__}: {error}".split()), longest=300)
-        raise ModelError(f"{path} does not fit its base model, or cannot be merged into it: {why}") from error
+        raise ModelError(f"{path} does not fit its base model: {why}") from error
+
+
+def _refuse_prompted(configs: Sequence[Any], name: Any, *, always: bool = False) -> None:
+    for config in configs:
+        asks = config.is_prompt_learning or getattr(config, "alora_invocation_tokens", None)
+        if always or asks or config.peft_type in ("XLORA", "POLY", "SHADOW"):
+            raise ModelError(
+                f"{name}: its adapter ({config.peft_type.value}) depends on the prompt, which biaskit does"
+                " not measure. Give an adapter that changes weights alone, such as LoRA."
+            )
+
+
+def inside(model: Any, name: Any, ids: TokenIds = ()) -> Any:
+    """Return the model inside a `PeftModel`, whose layers apply the adapters; any other model as it is.
+
+    Raises `ModelError` for an adapter that depends on the prompt, or if the `PeftModel`'s own forward of
+    `ids` says something else.
+    """
+    configs, active = getattr(model, "peft_config", None) or {}, getattr(model, "active_adapters", None)
+    names = active if isinstance(active, list) else []
+    used = [configs[adapter] for adapter in names if adapter in configs] or [*configs.values()]
+    _refuse_prompted(used, name)
+    if not hasattr(model, "get_base_model"):
+        return model
+    inner = model.get_base_model()
+    if ids:
+        rows = inner.get_input_embeddings().weight.shape[0]  # an id beyond them is refused later
+        tokens = torch.tensor([ids], device=inner.device).clamp(max=rows - 1)
+        with torch.inference_mode():
+            whole, alone = (one(input_ids=tokens).logits for one in (model, inner))
+        same = torch.allclose(whole, alone, atol=1e-4, rtol=1e-3, equal_nan=True)
+        _refuse_prompted(used, name, always=not same)
+    return inner

@@ -43,7 +43,8 @@ class ModelFolder:
     generation: Mapping[str, Any] | None = None  # generation_config.json; None: there is none
     dequantised: bool = False  # from GGUF: stored in a wider type than it was published in
     loaded: LoadedModel | None = None  # in memory: nothing is read from `path`, which is its label
-    adapter: Path | None = None  # of peft: merged into the weights after loading
+    unread: str = ""  # in memory: what no digest tells from another
+    adapter: Path | None = None  # of peft, beside the weights
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:

@@ -182,7 +182,7 @@ class TransformersGenerator(LocalModel):
     def _load(self) -> None:
         if self._model is not None:
             return
-        self._model = self._weights()
+        self._model = self._weights(next((ids for _, ids in self._prompts.values()), ()))
         stated = getattr(self._model.generation_config, "eos_token_id", None)
         if self._folder.loaded is None:
             transpose_output(self._model.get_output_embeddings())

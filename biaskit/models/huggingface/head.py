@@ -27,10 +27,12 @@ class OutputHead:
         self.before: Any = own if own is not layer else None
         config = model.config.get_text_config(decoder=True)
         self.weight: torch.Tensor = layer.weight  # (vocabulary, hidden)
-        if hasattr(layer, "get_delta_weight") and not (layer.merged or layer.disable_adapters):  # peft's
-            with torch.no_grad():
-                self.weight = sum(map(layer.get_delta_weight, layer.active_adapters), start=self.weight)
         self.bias: torch.Tensor | None = getattr(layer, "bias", None)
+        if type(layer) is not torch.nn.Linear:  # one with adapters: what it makes of zeros and of single ones
+            with torch.no_grad():
+                self.bias = layer(torch.zeros_like(self.weight[0]))
+                ones = torch.eye(self.weight.shape[1], dtype=self.weight.dtype, device=self.weight.device)
+                self.weight = (layer(ones) - self.bias).T
         # Factor on the output before the cap: Cohere multiplies, Granite divides.
         self.scale = 1.0 / float(getattr(config, "logits_scaling", None) or 1.0)
         for name in ("logit_scale", "lm_head_multiplier"):

@@ -201,7 +201,9 @@ def load_config(folder: ModelFolder) -> Any:
     config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
     stated = getattr(config, "architectures", None) or []
     if folder.loaded is not None:
-        stated = [kind.__name__ for kind in type(folder.loaded.model).__mro__]
+        from biaskit.models.huggingface.adapters import inside
+
+        stated = [kind.__name__ for kind in type(inside(folder.loaded.model, folder.path)).__mro__]
     causal: set[str] = set()
     for entry in CAUSAL.values():
         causal.update([entry] if isinstance(entry, str) else entry)
@@ -252,9 +254,9 @@ def load_model(folder: ModelFolder, placement: Placement, config: Any = None) ->
         )
     model.eval()
     if folder.adapter is not None:
-        from biaskit.models.huggingface.adapters import merge_adapter
+        from biaskit.models.huggingface.adapters import add_adapter
 
-        model = merge_adapter(model, folder.adapter)
+        model = add_adapter(model, folder.adapter)
     if folder.gguf_file:
         check_all_read(folder.path / folder.gguf_file, model)
         forget_gguf()

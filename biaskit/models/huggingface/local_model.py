@@ -15,6 +15,7 @@ from biaskit.common.provenance import digest
 from biaskit.common.wording import short
 from biaskit.errors import ModelError
 from biaskit.models.base import answered_now
+from biaskit.models.huggingface.adapters import inside
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.gguf_file import stated_by
 from biaskit.models.huggingface.loading import (
@@ -27,6 +28,7 @@ from biaskit.models.huggingface.loading import (
 )
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
+from biaskit.models.token_trie import TokenIds
 from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptFormat
 
 Purpose = Literal["scoring", "generation"]
@@ -87,6 +89,8 @@ class LocalModel:
         details["revision"] = folder.path.name if folder.path.parent.name == "snapshots" else ""
         if own := self._renderer.own_system:
             details[OWN_SYSTEM] = visible(short(own))
+        if folder.unread:
+            details["unread"] = folder.unread
         self.identity = ModelIdentity(
             label=label,
             spec=spec,
@@ -131,15 +135,16 @@ class LocalModel:
         """Return nothing: nothing is paid for."""
         return {}
 
-    def _weights(self) -> Any:
-        """Load the model on its device; on a CPU, use only as many threads as there are idle processors."""
+    def _weights(self, ids: TokenIds) -> Any:
+        """Load the model, its adapters checked on `ids`; on a CPU, use only as many threads as are idle."""
         if self._lent is not None:
             lent, self._lent = self._lent, None
             return lent
         if self.placement.device == "cpu":
             self._usual_threads = torch.get_num_threads()
             torch.set_num_threads(_spare_threads(self._usual_threads))
-        return load_model(self._folder, self.placement, self._config)
+        model = load_model(self._folder, self.placement, self._config)
+        return inside(model, self.identity.label, ids)
 
     def _most_positions(self) -> int | None:
         most = getattr(self._text_config, "max_position_embeddings", None)

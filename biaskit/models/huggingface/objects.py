@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dis
 import hashlib
 import json
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from copyreg import dispatch_table
+from itertools import chain
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
+from torch.nn.modules import module as of_torch
+from transformers import PreTrainedConfig
 
+from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
+from biaskit.models.huggingface.adapters import inside
 from biaskit.models.huggingface.folder import TOKENIZER_FILES, ModelFolder
 from biaskit.models.huggingface.loading import BYTES_PER_NUMBER, foreign_code
 from biaskit.models.options import LoadedModel
@@ -23,9 +32,12 @@ from biaskit.models.options import LoadedModel
 _CHANGE_NO_NUMBER = {
     *("_name_or_path", "transformers_version", "use_cache", "dtype", "architectures", "pad_token_id"),
     *("output_hidden_states", "output_attentions"),
-    *("training", "gradient_checkpointing", "max_seq_len_cached"),  # of modules
+    # Of modules: what torch keeps of each (tensors, modules and hooks are read by themselves) and
+    *vars(torch.nn.Module()),
+    *("gradient_checkpointing", "_gradient_checkpointing_func", "max_seq_len_cached", "_is_hf_initialized"),
+    *("_require_grads_hook", "_require_grads_hooks", "_original_forward", "forward"),
+    *("generation_config", "name_or_path", "warnings_issued", "peft_config", "_caches", "_dora_cache"),
 }
-_OF_ADAPTERS = ("active_adapters", "disable_adapters", "merged_adapters", "scaling")
 _FOLDERS: WeakKeyDictionary[LoadedModel, ModelFolder] = WeakKeyDictionary()
 """Of the models that a call was lent: their weights stay as they are until it ends."""
 
@@ -37,18 +49,19 @@ def object_folder(loaded: LoadedModel) -> ModelFolder:
 
 
 def _described(loaded: LoadedModel) -> ModelFolder:
-    model = loaded.model
-    if hasattr(model, "get_base_model"):  # of peft: the layers of the model inside it hold the adapters
-        model = model.get_base_model()
-    config = json.loads(model.config.to_json_string(use_diff=False))
-    kept = {name: value for name, value in config.items() if name not in _CHANGE_NO_NUMBER}
-    total = hashlib.sha256(digest(kept).encode())
+    model = inside(loaded.model, loaded.label)  # its layers hold the adapters
+    parts = (*model.named_parameters(), *model.named_buffers(), *model.named_modules())
+    elsewhere, total, unread = {id(part): name for name, part in parts}, hashlib.sha256(), ""
     for name, module in model.named_modules():
-        total.update(f"{name}\0{_state_of(module)}\n".encode())
+        try:
+            state = _state_of(module, elsewhere)
+        except Exception as error:  # what is kept there says in its own way that it cannot be copied
+            state = secrets.token_hex()
+            unread = unread or f"{name or type(module).__name__} ({visible(str(error), longest=80)})"
+        total.update(f"{name}\0{state}\n".encode())
     tensors = {**model.state_dict(), **dict(model.named_buffers())}  # also buffers that are not saved
     for name, tensor in sorted(tensors.items()):  # one at a time: no copy of the whole model
-        total.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
-        total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        total.update(f"{name}\0{_digest_of_tensor(tensor)}\n".encode())
     tokenizer = copy.deepcopy(loaded.tokenizer)  # to encode a text sets its padding
     numbers = {str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.is_floating_point()}
     if not (known := [name for name in BYTES_PER_NUMBER if name in numbers]):
@@ -64,34 +77,91 @@ def _described(loaded: LoadedModel) -> ModelFolder:
         tokenizer_digest=_digest_of_tokenizer(tokenizer),
         stored_dtype=known[-1],  # the coarsest says how exact a number can be
         generation=generation,
-        loaded=LoadedModel(loaded.label, model, tokenizer),
+        unread=unread,
+        loaded=LoadedModel(loaded.label, loaded.model, tokenizer),
     )
 
 
-def _state_of(module: torch.nn.Module) -> str:
-    """Describe what a module computes by, beside its tensors."""
-    own = {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, int | float) and not name.startswith("_") and name not in _CHANGE_NO_NUMBER
-    }
-    values = [getattr(module, name, None) for name in _OF_ADAPTERS]
-    adapters = [value for value in values if not callable(value)]
-    hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
+def _state_of(module: torch.nn.Module, known: dict[int, str]) -> str:
+    """Digest what a module computes by, beside its tensors. Raises any error for what cannot be read."""
+    of_all = (of_torch._global_forward_hooks, of_torch._global_forward_pre_hooks)
+    each = (module._forward_hooks, module._forward_pre_hooks, *of_all)
+    hooks = chain.from_iterable(held.values() for held in each)
     foreign = [hook for hook in hooks if getattr(hook, "__name__", "") != "make_inputs_require_grads"]
     replaced = "forward" in vars(module) and "_original_forward" not in vars(module)
-    # What a hook does cannot be read: such a model is another one in every call.
-    once = secrets.token_hex() if foreign or replaced else ""
-    return json.dumps([type(module).__name__, own, adapters, once], default=str, sort_keys=True)
+    if foreign or replaced:
+        raise ValueError("a hook, or a forward of its own")
+    own = {name: value for name, value in vars(module).items() if name not in _CHANGE_NO_NUMBER}
+    return _digest_of([type(module), own], known)
+
+
+def _digest_of(value: Any, known: dict[int, str]) -> str:
+    """Digest a value and all that it holds. Raises any error for what cannot be taken apart.
+
+    `known`: id → name of the model's own modules and tensors, and of functions and classes already read.
+    """
+    kind, name, parts = type(value), "", list[Any]()
+    if id(value) in known:
+        return known[id(value)]
+    if isinstance(value, torch.Tensor):
+        return _digest_of_tensor(value)
+    if isinstance(value, PreTrainedConfig):
+        config = json.loads(value.to_json_string(use_diff=False))
+        return digest({name: entry for name, entry in config.items() if name not in _CHANGE_NO_NUMBER})
+    if kind in (dict, set, frozenset):
+        entries = value.items() if kind is dict else value
+        return digest([kind.__name__, *sorted(_digest_of(entry, known) for entry in entries)])
+    if isinstance(value, ModuleType | type | FunctionType):
+        module = getattr(value, "__module__", None) or value.__name__
+        known[id(value)] = name = f"{module} {getattr(value, '__qualname__', '')}"
+        package = module.split(".")[0]
+        file = getattr(sys.modules.get(package), "__file__", None) or ""
+        # An installed package's name says enough, but not of what its functions have made.
+        if "<" in name or not (package in sys.stdlib_module_names or "-packages" in file):
+            parts = _written(value)
+    elif isinstance(value, CodeType):
+        parts = [value.co_code, value.co_names, value.co_consts]
+    elif kind in (list, tuple):
+        parts = value
+    elif value is None or kind in (bool, int, float, complex, str, bytes):
+        name = repr(value)
+    else:  # as `copy` and `pickle` take it apart
+        taken: Any = dispatch_table[kind](value) if kind in dispatch_table else value.__reduce_ex__(4)
+        name, taken = (taken, ()) if isinstance(taken, str) else ("", taken)
+        parts = [list(part) if isinstance(part, Iterator) else part for part in taken]
+    return digest([kind.__name__, name, *(_digest_of(part, known) for part in parts)])
+
+
+def _written(value: Any) -> list[Any]:
+    """List the code of a function or class, and what it reads elsewhere. Raises `TypeError` for a module."""
+    if not isinstance(value, type):
+        loads = {step.argval for step in dis.get_instructions(value) if step.opname == "LOAD_GLOBAL"}
+        read = {name: value.__globals__[name] for name in loads & value.__globals__.keys()}
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, cells, read]
+    own = {}
+    for name, part in vars(value).items():
+        if isinstance(part, FunctionType) or not (name.startswith("__") or hasattr(part, "__get__")):
+            own[name] = part
+    return [value.__bases__, own]
+
+
+def _digest_of_tensor(tensor: torch.Tensor) -> str:
+    total = hashlib.sha256(f"{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
+    total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()
 
 
 def _digest_of_tokenizer(tokenizer: Any) -> str:
     """Digest the files that a tokenizer would be saved as; how it last padded or cut is not in them."""
-    tokenizer.backend_tokenizer.no_padding()
-    tokenizer.backend_tokenizer.no_truncation()
+    if backend := getattr(tokenizer, "backend_tokenizer", None):  # None: written in Python
+        backend.no_padding()
+        backend.no_truncation()
     with tempfile.TemporaryDirectory() as name:
         tokenizer.save_pretrained(name)
-        files = [file for file in (Path(name, entry) for entry in TOKENIZER_FILES) if file.exists()]
+        others = {str(file.relative_to(name)) for file in Path(name).rglob("*") if file.is_file()}
+        names = [*TOKENIZER_FILES, *sorted(others.difference(TOKENIZER_FILES))]
+        files = [file for file in (Path(name, entry) for entry in names) if file.exists()]
         listed = (f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
         return hashlib.sha256("".join(listed).encode()).hexdigest()  # that of the saved folder
 

@@ -243,9 +243,9 @@ class TransformersScorer(NodeStates):
     def _load(self) -> None:
         if self._model is not None:
             return
-        model = self._weights()
+        longest = max(self._prepared.values(), key=lambda prepared: len(prepared.text), default=None)
         try:
-            self._take(model)
+            self._take(self._weights(longest.text[:HEAD_CHECKED] if longest else ()), longest)
         except (ModelError, MemoryError, torch.OutOfMemoryError):
             self.close()
             raise
@@ -256,7 +256,7 @@ class TransformersScorer(NodeStates):
                 f" ({str(error)[:120]!r}). Please report this architecture."
             ) from error
 
-    def _take(self, model: Any) -> None:
+    def _take(self, model: Any, longest: Prepared | None) -> None:
         """Use a loaded model, after checking head and cache against its own plain forward."""
         self._model = model
         # Where the prefix names no part (Llama 4), base_model is the whole model.
@@ -267,7 +267,6 @@ class TransformersScorer(NodeStates):
         if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
-        longest = max(self._prepared.values(), key=lambda prepared: len(prepared.text), default=None)
         if longest is None:
             return
         with torch.inference_mode():
