@@ -12,12 +12,12 @@ import difflib
 import re
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from biaskit.corpora.loaders import gender_words
 from biaskit.corpora.rows import SourceLayout
@@ -37,6 +37,11 @@ _OF_WOMEN = 7
 _CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stands for a word
 _BRACKETS = re.compile(r"\[([^]]*)\]")
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
+_OF_WORDS = (  # marks that a word of gender may have and its partner lack, and what then stands there
+    (re.compile(r"(?<=\w)['\u2019](?=\w)"), " "),  # l'infirmière, le pompier
+    (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3})\b\.?", re.IGNORECASE), r"\1"),  # M. Blanc, Mme Blanc
+    (re.compile(r"(?<=\w)(?:[*:_/\u00b7\u2022](?=\w)|@)"), ""),  # Lehrer*in, étudiant·e
+)
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
     "female": re.compile(
         r"herself|mrs|ms|miss|maam|madam|feminine|ladies|princess(es)?|(she|her|female|tomboy|lady|queen|mom|mum"
@@ -55,21 +60,21 @@ def _as_text(value: object) -> object:
     return value if isinstance(value, bool) or not isinstance(value, Integral) else str(value)
 
 
-def _first(change: Callable[[str], str]) -> BeforeValidator:
-    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
-
-
 def _without_brackets(text: str) -> str:
     return re.sub(r"^\d+\s+|[\[\]]", "", text.strip()).strip()
 
 
 Name = Annotated[Label, BeforeValidator(_as_text)]  # a number is a name too
-_Published = Annotated[Filled, _first(str.strip)]
-_Bracketed = Annotated[Filled, _first(_without_brackets)]
 
 
 class PairRow(ListEntry):
-    """A row of a list of pairs, in whatever columns."""
+    """A row of a list of pairs, in whatever columns; its texts in one form of Unicode."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _in_one_form(cls, value: object) -> object:
+        # A model reads letters with their accents apart as other letters.
+        return unicodedata.normalize("NFC", value).strip() if isinstance(value, str) else value
 
     @abstractmethod
     def as_pair(self) -> SentencePair | str:
@@ -79,8 +84,8 @@ class PairRow(ListEntry):
 class _EuroGest(PairRow):
     GEST_ID: Name
     Stereotype_ID: Annotated[int, Field(strict=False, ge=1, le=len(_STEREOTYPES))]
-    Feminine: _Published | None = None
-    Masculine: _Published | None = None
+    Feminine: Filled | None = None
+    Masculine: Filled | None = None
     language: Label = ""  # for several of its files in one
 
     def as_pair(self) -> SentencePair | str:
@@ -95,8 +100,8 @@ class _EuroGest(PairRow):
 
 
 class _CrowsPair(PairRow):
-    sent_more: _Published
-    sent_less: _Published
+    sent_more: Filled
+    sent_less: Filled
     bias_type: Name
 
     def as_pair(self) -> SentencePair | str:
@@ -106,12 +111,12 @@ class _CrowsPair(PairRow):
 
 
 class _WinoBias(PairRow):
-    pro_stereotyped: _Published  # with its brackets
-    anti_stereotyped: _Bracketed
+    pro_stereotyped: Filled  # with its brackets
+    anti_stereotyped: Filled
 
     def as_pair(self) -> SentencePair | str:
-        made = _expected_first(_without_brackets(self.pro_stereotyped), self.anti_stereotyped)
-        for words in map(_words, _BRACKETS.findall(self.pro_stereotyped)):
+        made = _expected_first(*map(_without_brackets, (self.pro_stereotyped, self.anti_stereotyped)))
+        for words in map(_plain, map(_words, _BRACKETS.findall(self.pro_stereotyped))):
             if words and side_of(words) is None and not isinstance(made, str):  # no pronoun
                 return replace(made, stereotype=" ".join(words[words[0] in ("a", "an", "the") :]))
         return made
@@ -123,20 +128,75 @@ PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
 """Their columns, by which they are told."""
 
 
+class _Word(NamedTuple):
+    plain: str  # letters and digits alone, in lower case
+    start: int  # where it stands in its sentence
+    end: int
+
+
 def differing_words(one: str, other: str) -> Iterator[Hunk]:
     """Yield in order the words in which two sentences differ, in lower case and without marks."""
     a, b = _words(one), _words(other)
-    for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+    for what, i, j, k, m in _aligned(a, b):
         if what != "equal":
-            yield a[i:j], b[k:m]
+            yield _plain(a[i:j]), _plain(b[k:m])
 
 
-def _words(text: str) -> list[str]:
-    """Split a sentence into words of letters and digits alone, in lower case."""
+def differing_marks(one: str, other: str) -> Iterator[Hunk]:
+    """Yield what two sentences write in two ways around their words: marks, blanks, upper and lower case.
+
+    What comes and goes with a word of gender is none: an elision, the stop of a title, a gender star.
+    """
+    # Words without letters stand for the ends, so that every mark is between two words.
+    a, b = ([_Word("", 0, 0), *_words(text), _Word("", len(text), len(text))] for text in (one, other))
+    for what, i, j, k, m in _aligned(a, b):
+        if what != "equal":
+            here, there = one[a[i - 1].start : a[j].end], other[b[k - 1].start : b[m].end]
+            if _skeleton(here, there) != _skeleton(there, here):
+                yield here, there
+            continue
+        for x, y in zip(range(i, j), range(k, m), strict=True):
+            to = x + 1 < j  # the next word, else the word alone
+            here, there = one[a[x].start : a[x + to].end], other[b[y].start : b[y + to].end]
+            begins = (x == 1) != (y == 1)  # one sentence begins with it: its first letter differs
+            if here[begins:] != there[begins:]:
+                yield here, there
+
+
+def _skeleton(text: str, other: str) -> str:
+    """Write the marks of a text, and the case of its words; without the marks of words that `other` lacks."""
+    for marks, instead in _OF_WORDS:
+        if len(marks.findall(text)) != len(marks.findall(other)):
+            text = marks.sub(instead, text)
+    kept, inside = "", False
+    for character in text:
+        is_letter = unicodedata.category(character)[0] in "LMN"
+        if not is_letter:
+            kept += character
+        elif not inside:
+            kept += "A" if character.isupper() else "a"
+        elif character.isupper():
+            kept += "B"
+        inside = is_letter
+    return re.sub(r"(?<! ) (?! )|([ABa])(?= ?\1)", "", kept)  # du, de la: how many words is no mark
+
+
+def _aligned(a: Sequence[_Word], b: Sequence[_Word]) -> list[tuple[str, int, int, int, int]]:
+    return difflib.SequenceMatcher(None, _plain(a), _plain(b), autojunk=False).get_opcodes()
+
+
+def _plain(words: Iterable[_Word]) -> list[str]:
+    return [word.plain for word in words]
+
+
+def _words(text: str) -> list[_Word]:
+    """Split a sentence into its words; full-width letters are letters."""
     words = []
-    for written in _WORD.findall(text.casefold()):
-        if word := "".join(c for c in written if unicodedata.category(c)[0] in "LMN"):
-            words.append(word)
+    for chunk in _WORD.finditer(text):
+        kept = [n for n, c in enumerate(chunk[0], chunk.start()) if unicodedata.category(c)[0] in "LMN"]
+        if kept:
+            plain = unicodedata.normalize("NFKC", "".join(text[n] for n in kept)).casefold()
+            words.append(_Word(plain, kept[0], kept[-1] + 1))
     return words
 
 
@@ -158,4 +218,7 @@ def _expected_first(expected: str, other: str) -> SentencePair | str:
         return SentencePair("", expected, other, direction="female")
     if sides == ("male", "female"):
         return SentencePair("", other, expected, direction="male")
-    return "without words that tell the feminine sentence from the masculine one"
+    return (
+        "without English words that tell the feminine sentence from the masculine one: for other languages"
+        " write columns female, male and direction"
+    )

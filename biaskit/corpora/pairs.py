@@ -15,12 +15,13 @@ from pydantic import AfterValidator
 
 from biaskit.common.wording import count, short
 from biaskit.corpora.loaders import gender_words
-from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differing_words
+from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differing_marks, differing_words
 from biaskit.corpora.rows import SourceLayout, read_list
-from biaskit.corpora.sources import Filled, Text, shown
+from biaskit.corpora.sources import Filled, Text, case_notes, shown
 from biaskit.errors import CorpusError
 from biaskit.records import ALL, SentencePair
 
+_SHOWN = 12  # pairs that a note names
 _STEM = 3  # letters that forms of one word share
 _SHORT = 4  # letters of articles, pronouns and prepositions
 _POSSESSIVE = re.compile(r"(sein|ihr)(e[mnrs]?)?")  # German: the one pair of longer pronouns
@@ -65,6 +66,7 @@ def load_pairs(
     """
     table = read_list(source, _PAIRS, *PUBLISHED)
     pairs: list[SentencePair] = []
+    row_of: dict[SentencePair, str] = {}
     places: dict[tuple[str, str], str] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
     seen: set[SentencePair] = set()
@@ -92,11 +94,20 @@ def load_pairs(
             continue
         seen.add(copied)
         pairs.append(pair)
+        row_of[pair] = where.rpartition(", ")[2]
     notes = [
         f"{count(len(rows), 'row')} {kind}, left out (first: {rows[0]})" for kind, rows in left_out.items()
     ]
     if not pairs:
         raise CorpusError(f"{table.where} has no pairs: {'; '.join(notes)}. Write at least one.")
+    beyond = []
+    for pair in pairs:
+        if differs := _beyond_gender(pair):
+            beyond.append(f"{short(pair.item)} ({row_of[pair]}): {differs}")
+    if beyond:
+        more = f"; and {len(beyond) - _SHOWN:,} more" if len(beyond) > _SHOWN else ""
+        differ = count(len(beyond), "pair differs", "pairs differ")
+        notes.append(f"{differ} perhaps in more than marks of gender: {'; '.join(beyond[:_SHOWN])}{more}")
     return tuple(pairs), (*notes, *_notes(pairs))
 
 
@@ -122,11 +133,8 @@ def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
     begun = [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]
     never = "is then never the less probable one: end both in a full stop"
     yield from _note(begun, "has", "have", f"a sentence that begins the other, and {never}")
-    beyond = {}
-    for pair in pairs:
-        if words := _beyond_gender(pair):
-            beyond[pair] = words
-    yield from _note(beyond, "differs", "differ", "perhaps in more than marks of gender", beyond)
+    for what in ("stereotype", "language"):
+        yield from case_notes(what, dict.fromkeys(getattr(pair, what) for pair in pairs))
 
 
 def _note(
@@ -152,10 +160,15 @@ def _script(text: str) -> str:
 
 
 def _beyond_gender(pair: SentencePair) -> str:
-    """Quote the first words that differ and are no marks of gender; empty: there are none."""
-    for hunk in differing_words(pair.female, pair.male):
-        if not _marks_gender(hunk):
-            return " / ".join(shown(" ".join(words)) for words in hunk)
+    """Quote the first words that differ and are no marks of gender, else the first marks; empty: neither."""
+    sentences = tuple(combinations(pair.sentences.values(), 2))
+    for one, other in sentences:
+        for hunk in differing_words(one, other):
+            if not _marks_gender(hunk):
+                return " / ".join(shown(" ".join(words)) for words in hunk)
+    for one, other in sentences:
+        for written in differing_marks(one, other):
+            return " / ".join(map(shown, written))
     return ""
 
 

@@ -180,7 +180,7 @@ def _entry(layout: SourceLayout[E], cells: Iterable[tuple[str, object]], place: 
 
 def _is_empty(value: object) -> bool:
     # What pandas calls missing is told by its name: pd.NA cannot be compared.
-    return value == "" if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
+    return not value.strip() if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
 
 
 def _fitting(layouts: Sequence[SourceLayout[E]], header: Collection[str]) -> SourceLayout[E]:
