@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -116,7 +116,8 @@ class _WinoBias(PairRow):
 
     def as_pair(self) -> SentencePair | str:
         made = _expected_first(*map(_without_brackets, (self.pro_stereotyped, self.anti_stereotyped)))
-        for words in map(_plain, map(_words, _BRACKETS.findall(self.pro_stereotyped))):
+        for bracket in _BRACKETS.findall(self.pro_stereotyped):
+            words = _words(bracket)[1:-1]
             if words and side_of(words) is None and not isinstance(made, str):  # no pronoun
                 return replace(made, stereotype=" ".join(words[words[0] in ("a", "an", "the") :]))
         return made
@@ -128,28 +129,28 @@ PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
 """Their columns, by which they are told."""
 
 
-class _Word(NamedTuple):
-    plain: str  # letters and digits alone, in lower case
-    start: int  # where it stands in its sentence
+class _Word(str):
+    """A word's letters and digits in lower case, and where it stands in its sentence."""
+
+    start: int
     end: int
 
 
 def differing_words(one: str, other: str) -> Iterator[Hunk]:
     """Yield in order the words in which two sentences differ, in lower case and without marks."""
-    a, b = _words(one), _words(other)
-    for what, i, j, k, m in _aligned(a, b):
+    a, b = _words(one)[1:-1], _words(other)[1:-1]
+    for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
-            yield _plain(a[i:j]), _plain(b[k:m])
+            yield a[i:j], b[k:m]
 
 
 def differing_marks(one: str, other: str) -> Iterator[Hunk]:
-    """Yield what two sentences write in two ways around their words: marks, blanks, upper and lower case.
+    """Yield where two sentences differ around their words: in marks, blanks, upper and lower case.
 
-    What comes and goes with a word of gender is none: an elision, the stop of a title, a gender star.
+    What comes and goes with a word of gender is left out: an elision, the stop of a title, a gender star.
     """
-    # Words without letters stand for the ends, so that every mark is between two words.
-    a, b = ([_Word("", 0, 0), *_words(text), _Word("", len(text), len(text))] for text in (one, other))
-    for what, i, j, k, m in _aligned(a, b):
+    a, b = _words(one), _words(other)
+    for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
             here, there = one[a[i - 1].start : a[j].end], other[b[k - 1].start : b[m].end]
             if _skeleton(here, there) != _skeleton(there, here):
@@ -158,45 +159,33 @@ def differing_marks(one: str, other: str) -> Iterator[Hunk]:
         for x, y in zip(range(i, j), range(k, m), strict=True):
             to = x + 1 < j  # the next word, else the word alone
             here, there = one[a[x].start : a[x + to].end], other[b[y].start : b[y + to].end]
-            begins = (x == 1) != (y == 1)  # one sentence begins with it: its first letter differs
+            begins = (x == 1) != (y == 1)  # the first letter of one sentence, and not of the other
             if here[begins:] != there[begins:]:
                 yield here, there
 
 
 def _skeleton(text: str, other: str) -> str:
-    """Write the marks of a text, and the case of its words; without the marks of words that `other` lacks."""
+    """Write a text's marks, and words by their case; without the marks that come with words of gender."""
     for marks, instead in _OF_WORDS:
         if len(marks.findall(text)) != len(marks.findall(other)):
             text = marks.sub(instead, text)
-    kept, inside = "", False
-    for character in text:
-        is_letter = unicodedata.category(character)[0] in "LMN"
-        if not is_letter:
-            kept += character
-        elif not inside:
-            kept += "A" if character.isupper() else "a"
-        elif character.isupper():
-            kept += "B"
-        inside = is_letter
-    return re.sub(r"(?<! ) (?! )|([ABa])(?= ?\1)", "", kept)  # du, de la: how many words is no mark
-
-
-def _aligned(a: Sequence[_Word], b: Sequence[_Word]) -> list[tuple[str, int, int, int, int]]:
-    return difflib.SequenceMatcher(None, _plain(a), _plain(b), autojunk=False).get_opcodes()
-
-
-def _plain(words: Iterable[_Word]) -> list[str]:
-    return [word.plain for word in words]
+    text = "".join(c for c in text if unicodedata.category(c)[0] != "M")  # accents, which \w lacks
+    text = re.sub(r"\w+", lambda word: str(word[0][0].isupper() + word[0][1:].isupper()), text)
+    return re.sub(r"(\d)(?= ?\1)|(?<! ) (?! )", "", text)  # du, de la: as many words as they need
 
 
 def _words(text: str) -> list[_Word]:
-    """Split a sentence into its words; full-width letters are letters."""
-    words = []
+    """Split a sentence into words, between two without letters at its ends: every mark is between words."""
+    spans = [(0, 0)]
     for chunk in _WORD.finditer(text):
         kept = [n for n, c in enumerate(chunk[0], chunk.start()) if unicodedata.category(c)[0] in "LMN"]
         if kept:
-            plain = unicodedata.normalize("NFKC", "".join(text[n] for n in kept)).casefold()
-            words.append(_Word(plain, kept[0], kept[-1] + 1))
+            spans.append((kept[0], kept[-1] + 1))
+    words = []
+    for start, end in (*spans, (len(text), len(text))):
+        letters = "".join(c for c in text[start:end] if unicodedata.category(c)[0] in "LMN")
+        words.append(_Word(unicodedata.normalize("NFKC", letters).casefold()))  # full-width letters too
+        words[-1].start, words[-1].end = start, end
     return words
 
 
@@ -219,6 +208,6 @@ def _expected_first(expected: str, other: str) -> SentencePair | str:
     if sides == ("male", "female"):
         return SentencePair("", other, expected, direction="male")
     return (
-        "without English words that tell the feminine sentence from the masculine one: for other languages"
-        " write columns female, male and direction"
+        "without English words that tell the feminine sentence from the masculine one (for other languages"
+        " write columns female, male and direction)"
     )

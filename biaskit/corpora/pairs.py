@@ -65,8 +65,7 @@ def load_pairs(
     follows its prefix after one space.
     """
     table = read_list(source, _PAIRS, *PUBLISHED)
-    pairs: list[SentencePair] = []
-    row_of: dict[SentencePair, str] = {}
+    pairs: dict[SentencePair, int] = {}  # and their rows
     places: dict[tuple[str, str], str] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
     seen: set[SentencePair] = set()
@@ -93,29 +92,20 @@ def load_pairs(
             left_out["with the sentences of another"].append(where)
             continue
         seen.add(copied)
-        pairs.append(pair)
-        row_of[pair] = where.rpartition(", ")[2]
+        pairs[pair] = number
     notes = [
         f"{count(len(rows), 'row')} {kind}, left out (first: {rows[0]})" for kind, rows in left_out.items()
     ]
     if not pairs:
         raise CorpusError(f"{table.where} has no pairs: {'; '.join(notes)}. Write at least one.")
-    beyond = []
-    for pair in pairs:
-        if differs := _beyond_gender(pair):
-            beyond.append(f"{short(pair.item)} ({row_of[pair]}): {differs}")
-    if beyond:
-        more = f"; and {len(beyond) - _SHOWN:,} more" if len(beyond) > _SHOWN else ""
-        differ = count(len(beyond), "pair differs", "pairs differ")
-        notes.append(f"{differ} perhaps in more than marks of gender: {'; '.join(beyond[:_SHOWN])}{more}")
     return tuple(pairs), (*notes, *_notes(pairs))
 
 
 # --- what is odd, but no error -------------------------------------------------------------------
 
 
-def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
-    """Say in a line each, with a count and the first example, what does not fit together."""
+def _notes(pairs: Mapping[SentencePair, int]) -> Iterator[str]:
+    """Say in a line each, with a count and the first example, what does not fit together; pair → row."""
     undirected = [pair for pair in pairs if pair.direction is None]
     if len(undirected) < len(pairs):
         yield from _note(undirected, "has", "have", "no direction: no stereotype rate over them")
@@ -133,6 +123,14 @@ def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
     begun = [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]
     never = "is then never the less probable one: end both in a full stop"
     yield from _note(begun, "has", "have", f"a sentence that begins the other, and {never}")
+    beyond = []
+    for pair, row in pairs.items():
+        if differs := _beyond_gender(pair):
+            beyond.append(f"{short(pair.item)}, row {row:,}: {differs}")
+    if beyond:
+        more = f"; and {len(beyond) - _SHOWN:,} more" if len(beyond) > _SHOWN else ""
+        differ = count(len(beyond), "pair differs", "pairs differ")
+        yield f"{differ} perhaps in more than marks of gender: {'; '.join(beyond[:_SHOWN])}{more}"
     for what in ("stereotype", "language"):
         yield from case_notes(what, dict.fromkeys(getattr(pair, what) for pair in pairs))
 
@@ -160,13 +158,11 @@ def _script(text: str) -> str:
 
 
 def _beyond_gender(pair: SentencePair) -> str:
-    """Quote the first words that differ and are no marks of gender, else the first marks; empty: neither."""
-    sentences = tuple(combinations(pair.sentences.values(), 2))
-    for one, other in sentences:
+    """Quote the first words, else marks, that differ and not by gender; empty: there are none."""
+    for one, other in combinations(pair.sentences.values(), 2):
         for hunk in differing_words(one, other):
             if not _marks_gender(hunk):
                 return " / ".join(shown(" ".join(words)) for words in hunk)
-    for one, other in sentences:
         for written in differing_marks(one, other):
             return " / ".join(map(shown, written))
     return ""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from biaskit.common.inputs import expanded, one_line, opened, parse_json
-from biaskit.common.sheets import XLSX, is_sheet, open_sheet, split_sheet
+from biaskit.common.sheets import XLSX, is_sheet, open_sheets, split_sheet
 from biaskit.common.wording import count
 from biaskit.corpora.sources import LISTS, SHIPPED, E, entry_of, read_source, shown, unlimited_fields
 from biaskit.errors import CorpusError, nearest
@@ -193,13 +193,14 @@ def _sheet_rows(source: str, layouts: Sequence[SourceLayout[E]]) -> tuple[str, E
     name, wanted = split_sheet(source)
     path, where = expanded(name), one_line(name)
     with LISTS.saying(where), opened(path):  # a regular file, else a line that says so
-        sheet = open_sheet(path, where, wanted)
-    if wanted is None and sheet.others:
-        sheets = ", ".join(map(shown, (sheet.name, *sheet.others[:8])))
-        raise CorpusError(f"{where} has several sheets: {sheets}. Name one, as in {where}#{sheet.name}.")
+        sheet, *others = open_sheets(path, where, wanted)
+    if others:
+        names = ", ".join(shown(one.name) for one in (sheet, *others[:8]))
+        raise CorpusError(f"{where} has several sheets: {names}. Name one, as in {where}#{sheet.name}.")
     layout = _fitting(layouts, sheet.header)
     _check_header(list(sheet.header), where, layout)
-    columns = {column: place for place, column in enumerate(sheet.header) if column}
+    known = layout.entry.model_fields
+    columns = {column: place for place, column in enumerate(sheet.header) if column in known}
     rows = ((f"{where}, row {n}", values) for n, values in sheet.rows(columns))
     return where, ((place, _entry(layout, values.items(), place)) for place, values in rows)
 
