@@ -37,10 +37,11 @@ _OF_WOMEN = 7
 _CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stands for a word
 _BRACKETS = re.compile(r"\[([^]]*)\]")
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
+_STARS = "*:_/\u00b7\u2022"  # Lehrer*in, étudiant·e
 _OF_WORDS = (  # marks that a word of gender may have and its partner lack, and what then stands there
     (re.compile(r"(?<=\w)['\u2019](?=\w)"), " "),  # l'infirmière, le pompier
     (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3})\b\.?", re.IGNORECASE), r"\1"),  # M. Blanc, Mme Blanc
-    (re.compile(r"(?<=\w)(?:[*:_/\u00b7\u2022](?=\w)|@)"), ""),  # Lehrer*in, étudiant·e
+    (re.compile(rf"(?<=\w)[{_STARS}](?=\w)"), ""),
 )
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
     "female": re.compile(
@@ -159,8 +160,7 @@ def differing_marks(one: str, other: str) -> Iterator[Hunk]:
         for x, y in zip(range(i, j), range(k, m), strict=True):
             to = x + 1 < j  # the next word, else the word alone
             here, there = one[a[x].start : a[x + to].end], other[b[y].start : b[y + to].end]
-            begins = (x == 1) != (y == 1)  # the first letter of one sentence, and not of the other
-            if here[begins:] != there[begins:]:
+            if here != there:
                 yield here, there
 
 
@@ -183,7 +183,7 @@ def _words(text: str) -> list[_Word]:
             spans.append((kept[0], kept[-1] + 1))
     words = []
     for start, end in (*spans, (len(text), len(text))):
-        letters = "".join(c for c in text[start:end] if unicodedata.category(c)[0] in "LMN")
+        letters = "".join(c for c in text[start:end] if unicodedata.category(c)[0] in "LMN" or c in _STARS)
         words.append(_Word(unicodedata.normalize("NFKC", letters).casefold()))  # full-width letters too
         words[-1].start, words[-1].end = start, end
     return words

@@ -164,7 +164,7 @@ def _beyond_gender(pair: SentencePair) -> str:
             if not _marks_gender(hunk):
                 return " / ".join(shown(" ".join(words)) for words in hunk)
         for written in differing_marks(one, other):
-            return " / ".join(map(shown, written))
+            return " / ".join(shown(text).replace("  ", "␣␣") for text in written)
     return ""
 
 
@@ -179,6 +179,8 @@ def _marks_gender(hunk: Hunk) -> bool:
 
 
 def _forms_of_one_word(a: str, b: str) -> bool:
+    if any(map(str.isdigit, a + b)):
+        return False
     a, b = (unicodedata.normalize("NFD", word).replace("\u0308", "") for word in (a, b))  # Ärztin, Arzt
     if a[:_STEM] == b[:_STEM] or max(len(a), len(b)) <= _SHORT:
         return True
