@@ -86,8 +86,6 @@ def _read(content: bytes, where: str, wanted: str | None) -> list[Sheet]:
 
     results = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     names = [sheet.title for sheet in results.worksheets]
-    if not names:
-        raise CorpusError(f"{where} has no sheet with cells. Save a table in it.")
     if wanted is not None and wanted not in names:
         listed = ", ".join(map(repr, names[:12]))
         raise CorpusError(f"{where} has no sheet {wanted!r}.{nearest(wanted, names)} It has {listed}.")
@@ -110,8 +108,8 @@ def _read(content: bytes, where: str, wanted: str | None) -> list[Sheet]:
             header = header[:-1]
         sheets.append(Sheet(where, name, header, top + 2, cells[top + 1 :]))
     if not sheets:
-        empty = repr(wanted or names[0])
-        raise CorpusError(f"{where}, sheet {empty} is empty. Write a header row, and the rows below it.")
+        empty = f"sheet {wanted or names[0]!r}" if names else "the workbook"
+        raise CorpusError(f"{where}, {empty} is empty. Write a header row, and the rows below it.")
     return sheets
 
 

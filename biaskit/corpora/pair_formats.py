@@ -207,7 +207,4 @@ def _expected_first(expected: str, other: str) -> SentencePair | str:
         return SentencePair("", expected, other, direction="female")
     if sides == ("male", "female"):
         return SentencePair("", other, expected, direction="male")
-    return (
-        "without English words that tell the feminine sentence from the masculine one (for other languages"
-        " write columns female, male and direction)"
-    )
+    return "without English words for women and for men (else write columns female, male and direction)"

@@ -497,8 +497,8 @@ def test_the_gender_rows_of_crows_pairs_are_pairs_whose_expected_side_is_sent_mo
     assert expected == pairs
     assert notes == (
         "2 rows of another bias type than gender, left out (first: c.csv, line 2)",
-        "1 row without English words that tell the feminine sentence from the masculine one"
-        " (for other languages write columns female, male and direction), left out (first: c.csv, line 5)",
+        "1 row without English words for women and for men (else write columns female, male and direction),"
+        " left out (first: c.csv, line 5)",
     )
     assert expected == load_pairs(rows)[0]
 
@@ -511,8 +511,8 @@ def test_french_crows_pairs_says_what_it_lacks_and_is_read_with_those_columns(wr
     ]
     columns = tuple(rows[0])
     said = message_of(write("fr.csv", as_csv(rows, "\t", columns)))
-    assert "2 rows without English words" in said
-    assert "(for other languages write columns female, male and direction), left out" in said
+    assert "2 rows without English words for women and for men" in said
+    assert "(else write columns female, male and direction), left out (first: " in said
     for row in rows:
         row |= {"female": row["sent_more"], "male": row["sent_less"], "direction": "female"}
     pairs, notes = load_pairs(write("fr.csv", as_csv(rows, "\t", (*columns, "female", "male", "direction"))))

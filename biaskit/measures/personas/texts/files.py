@@ -8,8 +8,6 @@ only .parquet and .xlsx by libraries.
 from __future__ import annotations
 
 import codecs
-import contextlib
-import csv
 import gzip
 import hashlib
 import io
@@ -20,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from biaskit.common.inputs import Inputs, expanded, one_line, parse_json
+from biaskit.common.inputs import Inputs, expanded, one_line
 from biaskit.common.sheets import XLSX, open_sheets, split_sheet
-from biaskit.common.wording import count
-from biaskit.corpora.sources import check_label, shown, unlimited_fields
+from biaskit.corpora.rows import csv_records, find_delimiter, json_object
+from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import BiaskitError, CorpusError, MissingExtraError, nearest
 from biaskit.records import ALL
 
@@ -95,10 +93,13 @@ def open_file(
     content = _TEXTS.content(path, where)
     digest, notes, alike = hashlib.sha256(content).hexdigest(), list[str](), list[str]()
     unit = "row" if suffix in BINARY else "line"
+
+    def fits(header: Sequence[str]) -> bool:
+        return set(columns.values()) <= {*_as_asked(header, columns)}
+
     if suffix == XLSX:
         sheets = open_sheets(path, where, sheet)
-        asked = set(columns.values())
-        fitting = [one for one in sheets if asked <= {*_as_asked(one.header, columns)}] or sheets
+        fitting = [one for one in sheets if fits(one.header)] or sheets
         opened, alike = fitting[0], [one.name for one in fitting[1:]]
         header, records = opened.header, list(opened.rows(_positions(opened.header, columns, where)))
         if others := [shown(one.name) for one in sheets if one is not opened]:
@@ -119,7 +120,7 @@ def open_file(
                 text, separator = text[first_line.end(1) :], separator or first_line[2]
             stated = separator or _DELIMITERS[suffix]
             others_too = tuple(_SEPARATORS) if suffix == ".csv" and separator is None else ()
-            delimiter = _delimiter(text, columns, (stated, *others_too))
+            delimiter = find_delimiter(text, fits, (stated, *others_too))
             header, records = _csv_records(text, where, columns, delimiter)
             if delimiter != stated:
                 by = _SEPARATORS[delimiter]
@@ -171,48 +172,16 @@ def _decoded(content: bytes, where: str, encoding: str) -> str:
     return text.replace("\r", "\n") if end and end[0] == "\r" else text
 
 
-def _delimiter(text: str, columns: Mapping[str, str], delimiters: Sequence[str]) -> str:
-    """Choose the first of `delimiters`, unless exactly one splits the header into the wanted columns."""
-    headers: dict[str, list[str]] = {}
-    for delimiter in delimiters:
-        with contextlib.suppress(csv.Error), unlimited_fields():  # reported when the file is read
-            reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
-            headers[delimiter] = next(filter(None, reader), [])
-    wanted = set(columns.values())
-    fits = [delimiter for delimiter, header in headers.items() if wanted <= {*_as_asked(header, columns)}]
-    if not fits:  # an error follows; it lists the columns as a person sees them
-        fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
-    return fits[0] if len(fits) == 1 else delimiters[0]
-
-
 def _csv_records(text: str, where: str, columns: Mapping[str, str], delimiter: str) -> Records:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
-    header: list[str] = []
-    positions: dict[str, int] = {}
-    records: list[Record] = []
-    line = 1  # where the record to come begins
-    try:
-        with unlimited_fields():
-            for fields in reader:
-                if fields and not header:
-                    header, positions = fields, _positions(fields, columns, where)
-                elif fields:
-                    if len(fields) != len(header):
-                        raise CorpusError(
-                            f"{where}, line {line}: {count(len(fields), 'field')}, but {len(header)} in the"
-                            " header. Put texts with a delimiter or a line break in double quotes."
-                        )
-                    records.append((line, {role: fields[place] for role, place in positions.items()}))
-                line = reader.line_num + 1
-    except csv.Error as error:
-        reason = str(error).partition(" - ")[0]  # what follows is advice to programmers
-        raise CorpusError(
-            f"{where}, line {line} is not valid CSV: {reason}. Put texts with quotes or line breaks in double"
-            " quotes, and double the quotes inside."
-        ) from None
+    lines = csv_records(io.StringIO(text, newline="\n"), where, delimiter)
+    header = next(lines, (1, []))[1]
     if not header:
         raise CorpusError(f"{where} is empty. Write a header line, and a line for each text.")
+    positions = _positions(header, columns, where)
+    records: list[Record] = []
+    for line, fields in lines:
+        records.append((line, {role: fields[place] for role, place in positions.items()}))
     return tuple(header), records
 
 
@@ -224,13 +193,7 @@ def _json_records(text: str, where: str, columns: Mapping[str, str]) -> Records:
         if not line.strip(" \t\r"):
             continue
         here = f"{where}, line {number}"
-        try:
-            values = parse_json(line, parse_constant=float)  # NaN: none
-        except ValueError as error:
-            reason = str(error).partition(": line ")[0]  # without the position in the line
-            raise CorpusError(f"{here} is not valid JSON: {reason}. Write one object on a line.") from None
-        if not isinstance(values, dict):
-            raise CorpusError(f"{here} is {shown(values)}, not an object. Write one object on a line.")
+        values = json_object(line, here)
         header = header or tuple(values)
         gender_met = gender_met or columns["gender"] in values
         for role, column in columns.items():
