@@ -38,9 +38,7 @@ class Sheet:
             for place in columns.values():
                 if isinstance(row[place], _NoValue):
                     cell = f"{self.where}, sheet {self.name!r}, row {number}: {self.header[place]}"
-                    raise CorpusError(
-                        f"{cell} is {row[place]}. Save it in a spreadsheet program, or write it."
-                    )
+                    raise CorpusError(f"{cell} is {row[place]}. Open the workbook, see to the cell and save.")
             if any(row):
                 yield number, {name: row[place] or "" for name, place in columns.items()}
 

@@ -56,6 +56,8 @@ _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words,
 
 
 def _as_text(value: object) -> object:
+    if isinstance(value, str):
+        return " ".join(value.split())
     if isinstance(value, float):
         return f"{value:.15g}"  # pandas makes 3.0 of 3 where a cell of the column is empty
     return value if isinstance(value, bool) or not isinstance(value, Integral) else str(value)
@@ -106,7 +108,7 @@ class _CrowsPair(PairRow):
     bias_type: Name
 
     def as_pair(self) -> SentencePair | str:
-        if self.bias_type != "gender":
+        if self.bias_type.lower() != "gender":
             return "of another bias type than gender"
         return _expected_first(self.sent_more, self.sent_less)
 

@@ -438,6 +438,8 @@ def test_blanks_at_the_edges_go() -> None:
     padded = {name: f"\u00a0 {value}\t\u3000" for name, value in FULL.items()}
     assert load_pairs([FULL]) == load_pairs([padded])
     assert load_pairs([SHE_HE]) == load_pairs([{**SHE_HE, "language": " ", "direction": "\u00a0"}])
+    wrapped = load_pairs([{**SHE_HE, "stereotype": "night\u00a0 \n nurse"}])
+    assert load_pairs([{**SHE_HE, "stereotype": "night nurse"}]) == wrapped
 
 
 def test_labels_that_differ_only_in_case_are_noted() -> None:

@@ -101,7 +101,7 @@ def test_a_formula_without_a_result_and_an_error_are_refused_where_they_are_aske
     path = write("t.xlsx", S=[["text", "sex", "n"], ["a", "F", "=1+1"], ["b", '=UPPER("f")', 1]])
     assert ["a", "b"] == [row["text"] for row in read_texts(path).rows], "another column has them"
     expected = "t.xlsx, sheet 'S', row 3: sex is a formula without a result."
-    assert said(path, gender="sex") == f"{expected} Save it in a spreadsheet program, or write it."
+    assert said(path, gender="sex") == f"{expected} Open the workbook, see to the cell and save."
     # A spreadsheet program stores an empty text as the result (ECMA-376, t="str").
     rewrite(path, '<c r="B3"><f>', '<c r="B3" t="str"><f>')
     assert ["female", None] == [row["requested_gender"] for row in read_texts(path, gender="sex").rows]
@@ -144,7 +144,8 @@ def test_the_sheet_with_the_columns_is_read_and_said() -> None:
         "the sheet with these columns was read, 'Texte', and not 'Readme': FILE.xlsx#SHEET names one",
     )
     path = write("t.xlsx", A=[["x"]], B=[["text"], ["a"], [""], [None, 1]], C=[["y"]])
-    assert said(path, occupation="job") == "t.xlsx has no column 'text'; it has 'x'. Name one of these."
+    remedy = "Name one of these, or remove the lines above the header."
+    assert said(path, occupation="job") == f"t.xlsx has no column 'text'; it has 'x'. {remedy}"
 
 
 def test_a_column_is_found_by_its_name_in_other_letters_case() -> None:

@@ -252,5 +252,5 @@ def _as_asked(header: Sequence[str], columns: Mapping[str, str]) -> list[str]:
 
 def _no_column(where: str, column: str, known: Sequence[str]) -> CorpusError:
     listed = ", ".join(map(shown, known[:12])) + (", …" if len(known) > 12 else "")
-    hint = nearest(column, known) or " Name one of these."
+    hint = nearest(column, known) or " Name one of these, or remove the lines above the header."
     return CorpusError(f"{where} has no column {shown(column)}; it has {listed or 'none'}.{hint}")
