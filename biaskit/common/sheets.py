@@ -28,9 +28,9 @@ class Sheet:
 
     where: str  # its file, as messages name it
     name: str
-    header: tuple[str, ...]
+    header: tuple[str, ...]  # the first row that is not empty
     first: int  # the row below the header, as the spreadsheet numbers it
-    cells: Sequence[Sequence[str | None]]  # below the header; None is empty
+    cells: Sequence[Sequence[str | None]]  # below the header, merged ones with what they show
 
     def rows(self, columns: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Yield the numbers and cells of rows that are not empty; `columns`: name → place, from 0."""
@@ -55,10 +55,7 @@ def is_sheet(name: str) -> bool:
 
 
 def open_sheets(path: Path, where: str, wanted: str | None) -> list[Sheet]:
-    """Open the sheet of that name, else all that are not empty: at least one, or an error of one line.
-
-    A header is the first row that is not empty. Below it, merged cells all have the value that they show.
-    """
+    """Open the sheet of that name, else all that are not empty; at least one, or an error of one line."""
     content = _WORKBOOK.content(path, where)
     try:
         with warnings.catch_warnings():

@@ -91,7 +91,7 @@ def open_file(
     if separator is not None and (suffix not in _DELIMITERS or len(separator) != 1 or separator in '\r\n"'):
         raise CorpusError(f"{where}: a separator is one character between the columns of a .csv or .tsv.")
     content = _TEXTS.content(path, where)
-    digest, notes, alike = hashlib.sha256(content).hexdigest(), list[str](), list[str]()
+    digest, notes, alike = hashlib.sha256(content).hexdigest(), list[str](), tuple[str, ...]()
     unit = "row" if suffix in BINARY else "line"
 
     def fits(header: Sequence[str]) -> bool:
@@ -100,7 +100,7 @@ def open_file(
     if suffix == XLSX:
         sheets = open_sheets(path, where, sheet)
         fitting = [one for one in sheets if fits(one.header)] or sheets
-        opened, alike = fitting[0], [one.name for one in fitting[1:]]
+        opened, alike = fitting[0], tuple(one.name for one in fitting[1:])
         header, records = opened.header, list(opened.rows(_positions(opened.header, columns, where)))
         if others := [shown(one.name) for one in sheets if one is not opened]:
             which = "first sheet" if opened is sheets[0] else "sheet with these columns"
@@ -127,8 +127,7 @@ def open_file(
                 notes = [f"columns were split at {by}, which gives the requested columns"]
         else:
             header, records = _json_records(text, where, columns)
-    more = (tuple(notes), tuple(alike))
-    return TextSource(where, _label_of(path), unit, columns, digest, records, header, *more)
+    return TextSource(where, _label_of(path), unit, columns, digest, records, header, tuple(notes), alike)
 
 
 def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
