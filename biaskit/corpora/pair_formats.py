@@ -12,12 +12,12 @@ import difflib
 import re
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from biaskit.corpora.loaders import gender_words
 from biaskit.corpora.rows import SourceLayout
@@ -37,6 +37,12 @@ _OF_WOMEN = 7
 _CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stands for a word
 _BRACKETS = re.compile(r"\[([^]]*)\]")
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
+_STARS = "*:_/\u00b7\u2022"  # Lehrer*in, étudiant·e
+_OF_WORDS = (  # marks that a word of gender may have and its partner lack, and what then stands there
+    (re.compile(r"(?<=\w)['\u2019](?=\w)"), " "),  # l'infirmière, le pompier
+    (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3})\b\.?", re.IGNORECASE), r"\1"),  # M. Blanc, Mme Blanc
+    (re.compile(rf"(?<=\w)[{_STARS}](?=\w)"), ""),
+)
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
     "female": re.compile(
         r"herself|mrs|ms|miss|maam|madam|feminine|ladies|princess(es)?|(she|her|female|tomboy|lady|queen|mom|mum"
@@ -50,13 +56,11 @@ _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words,
 
 
 def _as_text(value: object) -> object:
+    if isinstance(value, str):
+        return " ".join(value.split())
     if isinstance(value, float):
         return f"{value:.15g}"  # pandas makes 3.0 of 3 where a cell of the column is empty
     return value if isinstance(value, bool) or not isinstance(value, Integral) else str(value)
-
-
-def _first(change: Callable[[str], str]) -> BeforeValidator:
-    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
 
 
 def _without_brackets(text: str) -> str:
@@ -64,12 +68,16 @@ def _without_brackets(text: str) -> str:
 
 
 Name = Annotated[Label, BeforeValidator(_as_text)]  # a number is a name too
-_Published = Annotated[Filled, _first(str.strip)]
-_Bracketed = Annotated[Filled, _first(_without_brackets)]
 
 
 class PairRow(ListEntry):
-    """A row of a list of pairs, in whatever columns."""
+    """A row of a list of pairs, in whatever columns; its texts in one form of Unicode."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _in_one_form(cls, value: object) -> object:
+        # A model reads letters with their accents apart as other letters.
+        return unicodedata.normalize("NFC", value).strip() if isinstance(value, str) else value
 
     @abstractmethod
     def as_pair(self) -> SentencePair | str:
@@ -79,8 +87,8 @@ class PairRow(ListEntry):
 class _EuroGest(PairRow):
     GEST_ID: Name
     Stereotype_ID: Annotated[int, Field(strict=False, ge=1, le=len(_STEREOTYPES))]
-    Feminine: _Published | None = None
-    Masculine: _Published | None = None
+    Feminine: Filled | None = None
+    Masculine: Filled | None = None
     language: Label = ""  # for several of its files in one
 
     def as_pair(self) -> SentencePair | str:
@@ -95,23 +103,24 @@ class _EuroGest(PairRow):
 
 
 class _CrowsPair(PairRow):
-    sent_more: _Published
-    sent_less: _Published
+    sent_more: Filled
+    sent_less: Filled
     bias_type: Name
 
     def as_pair(self) -> SentencePair | str:
-        if self.bias_type != "gender":
+        if self.bias_type.lower() != "gender":
             return "of another bias type than gender"
         return _expected_first(self.sent_more, self.sent_less)
 
 
 class _WinoBias(PairRow):
-    pro_stereotyped: _Published  # with its brackets
-    anti_stereotyped: _Bracketed
+    pro_stereotyped: Filled  # with its brackets
+    anti_stereotyped: Filled
 
     def as_pair(self) -> SentencePair | str:
-        made = _expected_first(_without_brackets(self.pro_stereotyped), self.anti_stereotyped)
-        for words in map(_words, _BRACKETS.findall(self.pro_stereotyped)):
+        made = _expected_first(*map(_without_brackets, (self.pro_stereotyped, self.anti_stereotyped)))
+        for bracket in _BRACKETS.findall(self.pro_stereotyped):
+            words = _words(bracket)[1:-1]
             if words and side_of(words) is None and not isinstance(made, str):  # no pronoun
                 return replace(made, stereotype=" ".join(words[words[0] in ("a", "an", "the") :]))
         return made
@@ -123,20 +132,62 @@ PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
 """Their columns, by which they are told."""
 
 
+class _Word(str):
+    """A word's letters and digits in lower case, and where it stands in its sentence."""
+
+    start: int
+    end: int
+
+
 def differing_words(one: str, other: str) -> Iterator[Hunk]:
     """Yield in order the words in which two sentences differ, in lower case and without marks."""
-    a, b = _words(one), _words(other)
+    a, b = _words(one)[1:-1], _words(other)[1:-1]
     for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
             yield a[i:j], b[k:m]
 
 
-def _words(text: str) -> list[str]:
-    """Split a sentence into words of letters and digits alone, in lower case."""
+def differing_marks(one: str, other: str) -> Iterator[Hunk]:
+    """Yield where two sentences differ around their words: in marks, blanks, upper and lower case.
+
+    What comes and goes with a word of gender is left out: an elision, the stop of a title, a gender star.
+    """
+    a, b = _words(one), _words(other)
+    for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if what != "equal":
+            here, there = one[a[i - 1].start : a[j].end], other[b[k - 1].start : b[m].end]
+            if _skeleton(here, there) != _skeleton(there, here):
+                yield here, there
+            continue
+        for x, y in zip(range(i, j), range(k, m), strict=True):
+            to = x + 1 < j  # the next word, else the word alone
+            here, there = one[a[x].start : a[x + to].end], other[b[y].start : b[y + to].end]
+            if here != there:
+                yield here, there
+
+
+def _skeleton(text: str, other: str) -> str:
+    """Write a text's marks, and words by their case; without the marks that come with words of gender."""
+    for marks, instead in _OF_WORDS:
+        if len(marks.findall(text)) != len(marks.findall(other)):
+            text = marks.sub(instead, text)
+    text = "".join(c for c in text if unicodedata.category(c)[0] != "M")  # accents, which \w lacks
+    text = re.sub(r"\w+", lambda word: str(word[0][0].isupper() + word[0][1:].isupper()), text)
+    return re.sub(r"(\d)(?= ?\1)|(?<! ) (?! )", "", text)  # du, de la: as many words as they need
+
+
+def _words(text: str) -> list[_Word]:
+    """Split a sentence into words, between two without letters at its ends: every mark is between words."""
+    spans = [(0, 0)]
+    for chunk in _WORD.finditer(text):
+        kept = [n for n, c in enumerate(chunk[0], chunk.start()) if unicodedata.category(c)[0] in "LMN"]
+        if kept:
+            spans.append((kept[0], kept[-1] + 1))
     words = []
-    for written in _WORD.findall(text.casefold()):
-        if word := "".join(c for c in written if unicodedata.category(c)[0] in "LMN"):
-            words.append(word)
+    for start, end in (*spans, (len(text), len(text))):
+        letters = "".join(c for c in text[start:end] if unicodedata.category(c)[0] in "LMN" or c in _STARS)
+        words.append(_Word(unicodedata.normalize("NFKC", letters).casefold()))  # full-width letters too
+        words[-1].start, words[-1].end = start, end
     return words
 
 
@@ -158,4 +209,4 @@ def _expected_first(expected: str, other: str) -> SentencePair | str:
         return SentencePair("", expected, other, direction="female")
     if sides == ("male", "female"):
         return SentencePair("", other, expected, direction="male")
-    return "without words that tell the feminine sentence from the masculine one"
+    return "without English words for women and for men (else write columns female, male and direction)"

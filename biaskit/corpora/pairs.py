@@ -15,12 +15,13 @@ from pydantic import AfterValidator
 
 from biaskit.common.wording import count, short
 from biaskit.corpora.loaders import gender_words
-from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differing_words
+from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differing_marks, differing_words
 from biaskit.corpora.rows import SourceLayout, read_list
-from biaskit.corpora.sources import Filled, Text, shown
+from biaskit.corpora.sources import Filled, Text, case_notes, shown
 from biaskit.errors import CorpusError
 from biaskit.records import ALL, SentencePair
 
+_SHOWN = 12  # pairs that a note names
 _STEM = 3  # letters that forms of one word share
 _SHORT = 4  # letters of articles, pronouns and prepositions
 _POSSESSIVE = re.compile(r"(sein|ihr)(e[mnrs]?)?")  # German: the one pair of longer pronouns
@@ -64,7 +65,7 @@ def load_pairs(
     follows its prefix after one space.
     """
     table = read_list(source, _PAIRS, *PUBLISHED)
-    pairs: list[SentencePair] = []
+    pairs: dict[SentencePair, int] = {}  # and their rows
     places: dict[tuple[str, str], str] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
     seen: set[SentencePair] = set()
@@ -91,7 +92,7 @@ def load_pairs(
             left_out["with the sentences of another"].append(where)
             continue
         seen.add(copied)
-        pairs.append(pair)
+        pairs[pair] = number
     notes = [
         f"{count(len(rows), 'row')} {kind}, left out (first: {rows[0]})" for kind, rows in left_out.items()
     ]
@@ -103,8 +104,8 @@ def load_pairs(
 # --- what is odd, but no error -------------------------------------------------------------------
 
 
-def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
-    """Say in a line each, with a count and the first example, what does not fit together."""
+def _notes(pairs: Mapping[SentencePair, int]) -> Iterator[str]:
+    """Say in a line each, with a count and the first example, what does not fit together; pair → row."""
     undirected = [pair for pair in pairs if pair.direction is None]
     if len(undirected) < len(pairs):
         yield from _note(undirected, "has", "have", "no direction: no stereotype rate over them")
@@ -122,11 +123,16 @@ def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
     begun = [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]
     never = "is then never the less probable one: end both in a full stop"
     yield from _note(begun, "has", "have", f"a sentence that begins the other, and {never}")
-    beyond = {}
-    for pair in pairs:
-        if words := _beyond_gender(pair):
-            beyond[pair] = words
-    yield from _note(beyond, "differs", "differ", "perhaps in more than marks of gender", beyond)
+    beyond = []
+    for pair, row in pairs.items():
+        if differs := _beyond_gender(pair):
+            beyond.append(f"{short(pair.item)}, row {row:,}: {differs}")
+    if beyond:
+        more = f"; and {len(beyond) - _SHOWN:,} more" if len(beyond) > _SHOWN else ""
+        differ = count(len(beyond), "pair differs", "pairs differ")
+        yield f"{differ} perhaps in more than marks of gender: {'; '.join(beyond[:_SHOWN])}{more}"
+    for what in ("stereotype", "language"):
+        yield from case_notes(what, dict.fromkeys(getattr(pair, what) for pair in pairs))
 
 
 def _note(
@@ -152,10 +158,13 @@ def _script(text: str) -> str:
 
 
 def _beyond_gender(pair: SentencePair) -> str:
-    """Quote the first words that differ and are no marks of gender; empty: there are none."""
-    for hunk in differing_words(pair.female, pair.male):
-        if not _marks_gender(hunk):
-            return " / ".join(shown(" ".join(words)) for words in hunk)
+    """Quote the first words, else marks, that differ and not by gender; empty: there are none."""
+    for one, other in combinations(pair.sentences.values(), 2):
+        for hunk in differing_words(one, other):
+            if not _marks_gender(hunk):
+                return " / ".join(shown(" ".join(words)) for words in hunk)
+        for written in differing_marks(one, other):
+            return " / ".join(shown(text).replace("  ", "␣␣") for text in written)
     return ""
 
 
@@ -170,6 +179,8 @@ def _marks_gender(hunk: Hunk) -> bool:
 
 
 def _forms_of_one_word(a: str, b: str) -> bool:
+    if any(map(str.isdigit, a + b)):
+        return False
     a, b = (unicodedata.normalize("NFD", word).replace("\u0308", "") for word in (a, b))  # Ärztin, Arzt
     if a[:_STEM] == b[:_STEM] or max(len(a), len(b)) <= _SHORT:
         return True

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic
 
 from biaskit.common.inputs import expanded, one_line, opened, parse_json
-from biaskit.common.sheets import XLSX, is_sheet, open_sheet, split_sheet
+from biaskit.common.sheets import XLSX, is_sheet, open_sheets, split_sheet
 from biaskit.common.wording import count
 from biaskit.corpora.sources import LISTS, SHIPPED, E, entry_of, read_source, shown, unlimited_fields
 from biaskit.errors import CorpusError, nearest
@@ -82,7 +82,7 @@ def read_list(
         written = ((place, layout.from_line(line)) for place, line in _lines(text, where))
         rows = _checked(written, layout.entry)
     elif suffix == ".jsonl":
-        rows = _mapped(((place, _json_object(line, place)) for place, line in _lines(text, where)), layouts)
+        rows = _mapped(((place, json_object(line, place)) for place, line in _lines(text, where)), layouts)
     else:
         rows = _csv_rows(text, where, layouts)
     return SourceTable(where, top, _some(rows, where, layout))
@@ -123,7 +123,8 @@ def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Entr
     return _checked(places, layout.entry)
 
 
-def _json_object(line: str, place: str) -> Mapping[str, object]:
+def json_object(line: str, place: str) -> Mapping[str, object]:
+    """Read a line of JSON Lines."""
     try:
         values = parse_json(line, parse_constant=float)  # NaN: an empty cell
     except ValueError as error:
@@ -147,28 +148,40 @@ def _mapped(
         yield place, _entry(layout, values.items(), place)
 
 
-def _csv_rows(text: str, where: str, layouts: Sequence[SourceLayout[E]]) -> Entries[E]:
-    with unlimited_fields():
-        delimiter = _delimiter(text, layouts)
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
-        line = 1  # where the record to come begins
-        try:
-            header = next(reader, [])
-            layout = _fitting(layouts, header)
-            _check_header(header, where, layout)
-            line = reader.line_num + 1
-            for values in reader:
-                if values and len(values) != len(header):
+def csv_records(file: io.StringIO, where: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the header of a .csv and the records that are not empty, each with the line where it begins."""
+    reader = csv.reader(file, strict=True, delimiter=delimiter)
+    line, width = 1, 0
+    try:
+        with unlimited_fields():
+            for fields in reader:
+                width = width or len(fields)
+                if fields and len(fields) != width:
                     raise CorpusError(
-                        f"{where}, line {line}: {count(len(values), 'field')}, but {len(header)} in the"
-                        f" header. Put a text with {_CALLED[delimiter]} in double quotes."
+                        f"{where}, line {line}: {count(len(fields), 'field')}, but {width} in the"
+                        " header. Put texts with a delimiter or a line break in double quotes."
                     )
-                if values:
-                    place = f"{where}, line {line}"
-                    yield place, _entry(layout, zip(header, values, strict=True), place)
+                if fields:
+                    yield line, fields
                 line = reader.line_num + 1
-        except csv.Error as error:
-            raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
+    except csv.Error as error:
+        reason = str(error).partition(" - ")[0]  # what follows is advice to programmers
+        raise CorpusError(
+            f"{where}, line {line} is not valid CSV: {reason}. Put texts with quotes or line breaks in double"
+            " quotes, and double the quotes inside."
+        ) from None
+
+
+def _csv_rows(text: str, where: str, layouts: Sequence[SourceLayout[E]]) -> Entries[E]:
+    required = [set(layout.required) for layout in layouts]
+    delimiter = find_delimiter(text, lambda header: any(map({*header}.issuperset, required)), ",;\t")
+    records = csv_records(io.StringIO(text, newline=""), where, delimiter)
+    header = next(records, (1, []))[1]
+    layout = _fitting(layouts, header)
+    _check_header(header, where, layout)
+    for line, values in records:
+        place = f"{where}, line {line}"
+        yield place, _entry(layout, zip(header, values, strict=True), place)
 
 
 def _entry(layout: SourceLayout[E], cells: Iterable[tuple[str, object]], place: str) -> E:
@@ -180,7 +193,7 @@ def _entry(layout: SourceLayout[E], cells: Iterable[tuple[str, object]], place: 
 
 def _is_empty(value: object) -> bool:
     # What pandas calls missing is told by its name: pd.NA cannot be compared.
-    return value == "" if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
+    return not value.strip() if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
 
 
 def _fitting(layouts: Sequence[SourceLayout[E]], header: Collection[str]) -> SourceLayout[E]:
@@ -193,30 +206,29 @@ def _sheet_rows(source: str, layouts: Sequence[SourceLayout[E]]) -> tuple[str, E
     name, wanted = split_sheet(source)
     path, where = expanded(name), one_line(name)
     with LISTS.saying(where), opened(path):  # a regular file, else a line that says so
-        sheet = open_sheet(path, where, wanted)
-    if wanted is None and sheet.others:
-        sheets = ", ".join(map(shown, (sheet.name, *sheet.others[:8])))
-        raise CorpusError(f"{where} has several sheets: {sheets}. Name one, as in {where}#{sheet.name}.")
+        sheet, *others = open_sheets(path, where, wanted)
+    if others:
+        names = ", ".join(shown(one.name) for one in (sheet, *others[:8]))
+        raise CorpusError(f"{where} has several sheets: {names}. Name one, as in {where}#{sheet.name}.")
     layout = _fitting(layouts, sheet.header)
     _check_header(list(sheet.header), where, layout)
-    columns = {column: place for place, column in enumerate(sheet.header) if column}
+    known = layout.entry.model_fields
+    columns = {column: place for place, column in enumerate(sheet.header) if column in known}
     rows = ((f"{where}, row {n}", values) for n, values in sheet.rows(columns))
     return where, ((place, _entry(layout, values.items(), place)) for place, values in rows)
 
 
-_CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}  # what may part the columns of a list
-
-
-def _delimiter(text: str, layouts: Sequence[SourceLayout[E]]) -> str:
-    """Choose commas, unless with them the header lacks a column and with one of the others it has all."""
-    first = text.partition("\n")[0]
-    fits = []
-    for delimiter in _CALLED:
-        with contextlib.suppress(csv.Error):  # reported with its line when the rows are read
-            header = set(next(csv.reader([first], delimiter=delimiter), []))
-            if any(set(layout.required) <= header for layout in layouts):
-                fits.append(delimiter)
-    return fits[0] if len(fits) == 1 else ","
+def find_delimiter(text: str, fits: Callable[[Sequence[str]], bool], delimiters: Sequence[str]) -> str:
+    """Choose the first of `delimiters`, unless exactly one splits the header into one that fits."""
+    headers: dict[str, list[str]] = {}
+    for delimiter in delimiters:
+        with contextlib.suppress(csv.Error), unlimited_fields():  # reported when the file is read
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            headers[delimiter] = next(filter(None, reader), [])
+    found = [delimiter for delimiter, header in headers.items() if fits(header)]
+    if not found:  # an error follows; it lists the columns as a person sees them
+        found = [delimiter for delimiter, header in headers.items() if len(header) > 1]
+    return found[0] if len(found) == 1 else delimiters[0]
 
 
 def _check_header(

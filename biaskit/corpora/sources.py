@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -21,6 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from biaskit.common.files import data_dir
 from biaskit.common.foreign import is_formula
 from biaskit.common.inputs import Inputs, expanded, one_line
+from biaskit.common.plain import group_by
 from biaskit.common.sheets import split_sheet
 from biaskit.errors import CorpusError, nearest
 
@@ -115,6 +116,13 @@ def shown(value: object) -> str:
     """Show a foreign value inside a message: quoted, escaped, on one line, and not too long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:70]}...{text[-1]}"
+
+
+def case_notes(what: str, labels: Iterable[str]) -> Iterator[str]:
+    """Note labels that differ only in case: each has numbers of its own."""
+    for same in group_by(labels, str.casefold).values():
+        if len(same) > 1:
+            yield f"{what} labels that differ only in case stay separate: {', '.join(map(shown, same))}"
 
 
 class CorpusFile(ListEntry):

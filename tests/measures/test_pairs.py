@@ -432,6 +432,26 @@ def test_a_list_with_a_note_is_the_manifests_own(tmp_path: Path) -> None:
     assert {check.name: check.outcome for check in checked.checks}["lists"] == "agrees"
 
 
+def test_what_differs_beside_gender_is_said_before_the_run_and_on_the_page(tmp_path: Path) -> None:
+    class Heard(bk.Silent):
+        said: list[str]
+
+        def note(self, text: str) -> None:
+            self.said.append(text)
+
+        def planned(self, plan: Any, *, dry_run: bool) -> None:
+            self.said.append(plan.label)
+
+    pairs, heard = rows(), Heard()
+    pairs[2] = {**pairs[2], "female": pairs[2]["female"].rstrip(".")}
+    heard.said = []
+    found = bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", watcher=heard)
+    note = "1 pair differs perhaps in more than marks of gender: nurse-1, row 3: 'won' / 'won.'"
+    assert heard.said == [note, "m"]
+    assert note in found.warnings
+    assert "nurse-1, row 3: " in bk.report(found, **QUIET).page.read_text("utf-8")
+
+
 def test_empty_cells_of_a_data_frame_are_empty(tmp_path: Path) -> None:
     table = pd.DataFrame(rows())
     table.loc[0, ["direction", "stereotype"]] = None

@@ -403,6 +403,62 @@ def test_sheets_as_programs_save_them(tmp_path: Path) -> None:
     assert {"t-a": "female"} == read_sheet(tmp_path / "a.csv")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "delimiter"),
+    [("cp932", ","), ("cp1250", ";"), ("gbk", ","), ("cp1251", ";"), ("utf-16", "\t"), ("mac_roman", ",")],
+)
+def test_ids_and_labels_are_read_whatever_the_texts_are_written_in(
+    encoding: str, delimiter: str, tmp_path: Path
+) -> None:
+    # A second byte of cp932 (the last of 表 and 能) and of GBK may be a backslash, never a quote or a comma.
+    texts = ["plain", 'she said “no”, "表" – 能', "Łódź ťava", "Наука", "naïve…"]
+    lines = [
+        {"id": f"t-{n}", "person_gender": label, "text": text}
+        for n, (label, text) in enumerate(zip(["women", "men", "", "none", "?"], texts, strict=True))
+    ]
+    with (tmp_path / "a.csv").open("w", newline="", encoding=encoding, errors="replace") as file:
+        writer = csv.DictWriter(file, list(lines[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(lines)
+    expected = {"t-0": "female", "t-1": "male", "t-3": "none", "t-4": "unclear"}
+    assert expected == read_sheet(tmp_path / "a.csv")
+
+
+def test_a_sheet_that_begins_with_a_mark_of_utf_8_may_hold_other_bytes(tmp_path: Path) -> None:
+    content = "\ufeffid,person_gender,text\nt-0,ｗｏｍｅｎ,".encode() + "Łódź\nt-1,？,x\n".encode(
+        "cp1250", "replace"
+    )
+    (tmp_path / "a.csv").write_bytes(content)
+    assert {"t-0": "female", "t-1": "unclear"} == read_sheet(tmp_path / "a.csv")
+
+
+def test_labels_are_found_on_whatever_sheet_of_a_workbook(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "a.xlsx"
+    book.active.append(["How to label"])
+    empty, one, two = (book.create_sheet(name) for name in ("Empty", "One", "Two"))
+    assert empty.title == "Empty"
+    for sheet in (one, two):
+        sheet.append([" ID", "Person_Gender", "Text"])
+    for n in range(4):
+        one.append([f"t-{n}", None, "x"])
+        two.append([f"t-{n}", "women" if n == 0 else None, "x"])
+    two.merge_cells("B2:B4")
+    book.save(path)
+    assert {"t-0": "female", "t-1": "female", "t-2": "female"} == read_sheet(path)
+    assert {"t-0": "female", "t-1": "female", "t-2": "female"} == read_sheet(f"{path}#Two")
+    with pytest.raises(CorpusError, match="has no label yet"):
+        read_sheet(f"{path}#One")
+    one["B3"] = "men"
+    book.save(path)
+    with pytest.raises(CorpusError, match=r"a.xlsx, row 3: the text 't-1' has another label above. Keep one"):
+        read_sheet(path)
+    one["B3"] = '=IF(1,"men","")'
+    book.save(path)
+    with pytest.raises(CorpusError, match=r"sheet 'One', row 3: Person_Gender is a formula without a result"):
+        read_sheet(path)
+
+
 def test_labels_without_a_share_are_said_to_be_unused(run: Path, truth: Truth, tmp_path: Path) -> None:
     load(run, filled(tmp_path / "a.csv", truth))
     held = bk.load(run, settings={**FAST, "hold_out": 0.5}, watcher=bk.Silent())

@@ -70,6 +70,8 @@ def open_model(
 def ask(design: PairsDesign, session: Session[ContinuationScorer]) -> Outcome:
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
+    for note in design.notes:
+        session.watcher.note(note)
 
     def formats_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptFormat]:
         formats: dict[str, PromptFormat] = {}

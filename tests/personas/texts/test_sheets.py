@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import zipfile
 from datetime import date, datetime, time
@@ -78,16 +79,83 @@ def test_numbers_and_dates_are_text() -> None:
 
 def test_of_a_formula_the_stored_result_is_read() -> None:
     path = write("t.xlsx", S=[["text"], ["a"], ['=HYPERLINK("http://127.0.0.1:9/x")']])
+    rewrite(path, "<v ?/>|<v></v>", "<v>7</v>")
+    assert ["a", "7"] == [row["text"] for row in read_texts(path).rows]
+
+
+def rewrite(path: Path, old: str, new: str) -> Path:
+    """Change the XML of a workbook's first sheet, as other programs write it."""
     with zipfile.ZipFile(path) as file:
         whole = {name: file.read(name) for name in file.namelist()}
     sheet = whole["xl/worksheets/sheet1.xml"].decode()
-    whole["xl/worksheets/sheet1.xml"] = (
-        sheet.replace("<v></v>", "<v>7</v>").replace("<v />", "<v>7</v>").encode()
-    )
+    changed = re.sub(old, new, sheet)
+    assert changed != sheet
+    whole["xl/worksheets/sheet1.xml"] = changed.encode()
     with zipfile.ZipFile(path, "w") as file:
         for name, content in whole.items():
             file.writestr(name, content)
-    assert ["a", "7"] == [row["text"] for row in read_texts(path).rows]
+    return path
+
+
+def test_a_formula_without_a_result_and_an_error_are_refused_where_they_are_asked_for() -> None:
+    path = write("t.xlsx", S=[["text", "sex", "n"], ["a", "F", "=1+1"], ["b", '=UPPER("f")', 1]])
+    assert ["a", "b"] == [row["text"] for row in read_texts(path).rows], "another column has them"
+    expected = "t.xlsx, sheet 'S', row 3: sex is a formula without a result."
+    assert said(path, gender="sex") == f"{expected} Open the workbook, see to the cell and save."
+    # A spreadsheet program stores an empty text as the result (ECMA-376, t="str").
+    rewrite(path, '<c r="B3"><f>', '<c r="B3" t="str"><f>')
+    assert ["female", None] == [row["requested_gender"] for row in read_texts(path, gender="sex").rows]
+    path = write("e.xlsx", S=[["text", "job"], ["a", "cook"], ["b", "#N/A"]])
+    assert "row 3: job is the error #N/A. " in said(path, occupation="job")
+
+
+def test_merged_cells_have_the_value_that_they_show_in_every_row() -> None:
+    rows = [
+        ["Title", None, None],
+        ["text", "job", "sex"],
+        ["a", "cook", "F"],
+        ["b", None, None],
+        ["c", None, "M"],
+    ]
+    path = write("t.xlsx", S=rows[1:])
+    book = openpyxl.load_workbook(path)
+    book["S"].merge_cells("B2:B4")
+    book["S"].merge_cells("C2:C3")
+    book.save(path)
+    found = read_texts(path, occupation="job", gender="sex").rows
+    assert [("a", "cook", "female"), ("b", "cook", "female"), ("c", "cook", "male")] == [
+        (row["text"], row["occupation"], row["requested_gender"]) for row in found
+    ]
+
+
+def test_a_header_over_two_rows_is_no_text() -> None:
+    path = write("t.xlsx", S=[["text", "job"], [None, None], ["a", "cook"]])
+    book = openpyxl.load_workbook(path)
+    book["S"].merge_cells("A1:A2")
+    book.save(path)
+    assert ["a"] == [row["text"] for row in read_texts(path).rows]
+
+
+def test_the_sheet_with_the_columns_is_read_and_said() -> None:
+    path = write("t.xlsx", Readme=[["What this is"]], Leer=[], Texte=[["text"], ["a"]])
+    found = read_texts(path)
+    assert ["a"] == [row["text"] for row in found.rows]
+    assert found.notes == (
+        "the sheet with these columns was read, 'Texte', and not 'Readme': FILE.xlsx#SHEET names one",
+    )
+    path = write("t.xlsx", A=[["x"]], B=[["text"], ["a"], [""], [None, 1]], C=[["y"]])
+    remedy = "Name one of these, or remove the lines above the header."
+    assert said(path, occupation="job") == f"t.xlsx has no column 'text'; it has 'x'. {remedy}"
+
+
+def test_a_column_is_found_by_its_name_in_other_letters_case() -> None:
+    path = write("t.xlsx", S=[[" Text", "JOB"], ["a", "cook"]])
+    assert [("a", "cook")] == [(r["text"], r["occupation"]) for r in read_texts(path, occupation="job").rows]
+    Path("t.csv").write_text("Text;Job\na, b;cook\n", "utf-8")
+    assert ["a, b"] == [row["text"] for row in read_texts("t.csv", occupation="job").rows]
+    path = write("t.xlsx", S=[["TEXT", "text"], ["a", "b"]])
+    assert ["b"] == [row["text"] for row in read_texts(path).rows], "the name itself comes first"
+    assert "has the column 'text' twice" in said(write("t.xlsx", S=[["TEXT", "Text"], ["a", "b"]]))
 
 
 def test_of_several_sheets_the_first_is_read_and_said_or_the_one_that_is_named() -> None:
@@ -114,8 +182,8 @@ def test_a_column_that_is_there_and_unused_is_said_of_every_kind_of_file() -> No
 
 
 def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write("t.xlsx", S=[["Text"], ["a"]])
-    assert "t.xlsx has no column 'text'; it has 'Text'. Did you mean 'Text'?" == said(path)
+    path = write("t.xlsx", S=[["Texts"], ["a"]])
+    assert "t.xlsx has no column 'text'; it has 'Texts'. Did you mean 'Texts'?" == said(path)
     assert "t.xlsx, sheet 'S' is empty. Write a header row, and the rows below it." == said(
         write("t.xlsx", S=[])
     )

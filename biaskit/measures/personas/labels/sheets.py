@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from biaskit.common.foreign import is_formula
 from biaskit.common.wording import count
 from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, nearest
-from biaskit.measures.personas.texts.files import open_file
+from biaskit.measures.personas.texts.files import ANY, open_file
 
 WORDS = ("women", "men", "non-binary", "none", "unclear")
 NONE, UNCLEAR = "none", "unclear"
@@ -55,23 +56,22 @@ def read_sheet(path: str | Path) -> dict[str, str]:
     Raises `CorpusError` for a word that is no label, for two labels of one text, and without any label.
     """
     columns = {"id": "id", "label": "person_gender"}
-    try:
-        source = open_file(path, columns)
-    except CorpusError as error:
-        if " is not UTF-8" not in str(error):
-            raise
-        source = open_file(path, columns, "cp1252")  # both columns are ASCII, whatever the texts are
+    source = open_file(path, columns, ANY)
+    # A filled copy often stands behind the sheet that it was made of.
+    sources = [source, *(open_file(f"{path}#{name}", columns, ANY) for name in source.alike)]
     labels: dict[str, str] = {}
-    for line, record in source.records:
-        name, word = (str(record[role]).strip() if record[role] is not None else "" for role in columns)
-        if not word:
-            continue
-        here = f"{source.where}, {source.unit} {line}"
-        if word.lower() not in _READ:
-            hint = nearest(word.lower(), WORDS)
-            raise CorpusError(f"{here}: {shown(word)} is no label.{hint} Labels are {', '.join(WORDS)}.")
-        if labels.setdefault(name, _READ[word.lower()]) != _READ[word.lower()]:
-            raise CorpusError(f"{here}: the text {shown(name)} has another label above. Keep one.")
+    for source in sources:
+        for line, record in source.records:
+            name, word = (str(record[role]).strip() if record[role] is not None else "" for role in columns)
+            word = unicodedata.normalize("NFKC", word).lower()  # Japanese keyboards write full-width letters
+            if not word:
+                continue
+            here = f"{source.where}, {source.unit} {line}"
+            if word not in _READ:
+                hint = nearest(word, WORDS)
+                raise CorpusError(f"{here}: {shown(word)} is no label.{hint} Labels are {', '.join(WORDS)}.")
+            if labels.setdefault(name, _READ[word]) != _READ[word]:
+                raise CorpusError(f"{here}: the text {shown(name)} has another label above. Keep one.")
     if not labels:
         raise CorpusError(f"{source.where} has no label yet: fill its column person_gender.")
     return labels

@@ -2,14 +2,12 @@
 
 Nothing is guessed and nothing is converted: text is text, and a record that is not whole is an error with its
 line. That is why .csv and .jsonl are read by Python's own modules, which know the line of every record, and
-only .parquet and .xlsx by pandas.
+only .parquet and .xlsx by libraries.
 """
 
 from __future__ import annotations
 
 import codecs
-import contextlib
-import csv
 import gzip
 import hashlib
 import io
@@ -20,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from biaskit.common.inputs import Inputs, expanded, one_line, parse_json
-from biaskit.common.sheets import XLSX, open_sheet, split_sheet
-from biaskit.common.wording import count
-from biaskit.corpora.sources import check_label, shown, unlimited_fields
+from biaskit.common.inputs import Inputs, expanded, one_line
+from biaskit.common.sheets import XLSX, open_sheets, split_sheet
+from biaskit.corpora.rows import csv_records, find_delimiter, json_object
+from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import BiaskitError, CorpusError, MissingExtraError, nearest
 from biaskit.records import ALL, UNNAMED
 
@@ -35,6 +33,7 @@ Record = tuple[int, Mapping[str, object]]
 Records = tuple[tuple[str, ...], list[Record]]  # the header, and every record below it
 ENCODINGS = ("utf-8", "cp1252")
 """How a file may be written; cp1252 is what Western European Windows programs write."""
+ANY = "any"  # for columns in ASCII: whatever encoding the texts beside them are in
 BINARY = (".parquet", XLSX)
 """Binary formats: they have rows and no lines, no encoding, and are compressed already."""
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -58,6 +57,7 @@ class TextSource:
     records: Sequence[Record]
     header: tuple[str, ...] = ()  # every column, used or not
     notes: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()  # other sheets of the workbook with these columns
 
 
 def names_texts(name: str) -> bool:
@@ -83,22 +83,28 @@ def open_file(
             f"{where}: a file of texts ends in {', '.join(SUFFIXES)} (all but the last two also with .gz),"
             f" not in {shown(path.suffix)}."
         )
-    if encoding not in ENCODINGS or (encoding != "utf-8" and suffix in BINARY):
+    if encoding not in (*ENCODINGS, ANY) or (encoding == "cp1252" and suffix in BINARY):
         raise CorpusError(
             f"{where}: --encoding is {' or '.join(ENCODINGS)}, and no choice for {' and '.join(BINARY)}."
         )
     if separator is not None and (suffix not in _DELIMITERS or len(separator) != 1 or separator in '\r\n"'):
         raise CorpusError(f"{where}: a separator is one character between the columns of a .csv or .tsv.")
     content = _TEXTS.content(path, where)
-    digest, notes = hashlib.sha256(content).hexdigest(), list[str]()
+    digest, notes, alike = hashlib.sha256(content).hexdigest(), list[str](), tuple[str, ...]()
+    unit = "row" if suffix in BINARY else "line"
+
+    def fits(header: Sequence[str]) -> bool:
+        return set(columns.values()) <= {*_as_asked(header, columns)}
+
     if suffix == XLSX:
-        opened = open_sheet(path, where, sheet)
+        sheets = open_sheets(path, where, sheet)
+        fitting = [one for one in sheets if fits(one.header)] or sheets
+        opened, alike = fitting[0], tuple(one.name for one in fitting[1:])
         header, records = opened.header, list(opened.rows(_positions(opened.header, columns, where)))
-        if sheet is None and opened.others:
-            others = ", ".join(map(shown, opened.others[:8]))
-            notes = [
-                f"the first sheet was read, {shown(opened.name)}, and not {others}: FILE.xlsx#SHEET names one"
-            ]
+        if others := [shown(one.name) for one in sheets if one is not opened]:
+            which = "first sheet" if opened is sheets[0] else "sheet with these columns"
+            read = f"the {which} was read, {shown(opened.name)}, and not {', '.join(others[:8])}"
+            notes, unit = [f"{read}: FILE.xlsx#SHEET names one"], f"sheet {shown(opened.name)}, row"
         digest = digest if sheet is None else hashlib.sha256(f"{digest}#{sheet}".encode()).hexdigest()
     elif suffix == ".parquet":
         header, records = _parquet_records(content, where, columns)
@@ -113,15 +119,14 @@ def open_file(
                 text, separator = text[first_line.end(1) :], separator or first_line[2]
             stated = separator or _DELIMITERS[suffix]
             others_too = tuple(_SEPARATORS) if suffix == ".csv" and separator is None else ()
-            delimiter = _delimiter(text, columns, (stated, *others_too))
+            delimiter = find_delimiter(text, fits, (stated, *others_too))
             header, records = _csv_records(text, where, columns, delimiter)
             if delimiter != stated:
                 by = _SEPARATORS[delimiter]
                 notes = [f"columns were split at {by}, which gives the requested columns"]
         else:
             header, records = _json_records(text, where, columns)
-    unit = "row" if suffix in BINARY else "line"
-    return TextSource(where, _label_of(path), unit, columns, digest, records, header, tuple(notes))
+    return TextSource(where, _label_of(path), unit, columns, digest, records, header, tuple(notes), alike)
 
 
 def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
@@ -146,10 +151,13 @@ def _label_of(path: Path) -> str:
 
 def _decoded(content: bytes, where: str, encoding: str) -> str:
     """Decode a file whose lines end in a line feed or, where the first does, in a carriage return alone."""
-    if encoding != "utf-8" and content.startswith(_UNICODE_MARKS):
+    if encoding == "cp1252" and content.startswith(_UNICODE_MARKS):
         raise CorpusError(f"{where} begins with a mark of Unicode: leave --encoding {encoding} out.")
     try:
-        text = _TEXTS.decoded(content, where) if encoding == "utf-8" else content.decode(encoding)
+        if encoding == ANY:
+            text = content.decode("utf-16" if content.startswith(_UNICODE_MARKS[1:]) else "utf-8", "replace")
+        else:
+            text = _TEXTS.decoded(content, where) if encoding == "utf-8" else content.decode(encoding)
     except UnicodeDecodeError:
         raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
     except CorpusError as error:
@@ -162,47 +170,16 @@ def _decoded(content: bytes, where: str, encoding: str) -> str:
     return text.replace("\r", "\n") if end and end[0] == "\r" else text
 
 
-def _delimiter(text: str, columns: Mapping[str, str], delimiters: Sequence[str]) -> str:
-    """Choose the first of `delimiters`, unless exactly one splits the header into the wanted columns."""
-    headers: dict[str, list[str]] = {}
-    for delimiter in delimiters:
-        with contextlib.suppress(csv.Error), unlimited_fields():  # reported when the file is read
-            reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
-            headers[delimiter] = next(filter(None, reader), [])
-    fits = [delimiter for delimiter, header in headers.items() if set(columns.values()) <= set(header)]
-    if not fits:  # an error follows; it lists the columns as a person sees them
-        fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
-    return fits[0] if len(fits) == 1 else delimiters[0]
-
-
 def _csv_records(text: str, where: str, columns: Mapping[str, str], delimiter: str) -> Records:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
-    header: list[str] = []
-    positions: dict[str, int] = {}
-    records: list[Record] = []
-    line = 1  # where the record to come begins
-    try:
-        with unlimited_fields():
-            for fields in reader:
-                if fields and not header:
-                    header, positions = fields, _positions(fields, columns, where)
-                elif fields:
-                    if len(fields) != len(header):
-                        raise CorpusError(
-                            f"{where}, line {line}: {count(len(fields), 'field')}, but {len(header)} in the"
-                            " header. Put texts with a delimiter or a line break in double quotes."
-                        )
-                    records.append((line, {role: fields[place] for role, place in positions.items()}))
-                line = reader.line_num + 1
-    except csv.Error as error:
-        reason = str(error).partition(" - ")[0]  # what follows is advice to programmers
-        raise CorpusError(
-            f"{where}, line {line} is not valid CSV: {reason}. Put texts with quotes or line breaks in double"
-            " quotes, and double the quotes inside."
-        ) from None
+    lines = csv_records(io.StringIO(text, newline="\n"), where, delimiter)
+    header = next(lines, (1, []))[1]
     if not header:
         raise CorpusError(f"{where} is empty. Write a header line, and a line for each text.")
+    positions = _positions(header, columns, where)
+    records: list[Record] = []
+    for line, fields in lines:
+        records.append((line, {role: fields[place] for role, place in positions.items()}))
     return tuple(header), records
 
 
@@ -214,13 +191,7 @@ def _json_records(text: str, where: str, columns: Mapping[str, str]) -> Records:
         if not line.strip(" \t\r"):
             continue
         here = f"{where}, line {number}"
-        try:
-            values = parse_json(line, parse_constant=float)  # NaN: none
-        except ValueError as error:
-            reason = str(error).partition(": line ")[0]  # without the position in the line
-            raise CorpusError(f"{here} is not valid JSON: {reason}. Write one object on a line.") from None
-        if not isinstance(values, dict):
-            raise CorpusError(f"{here} is {shown(values)}, not an object. Write one object on a line.")
+        values = json_object(line, here)
         header = header or tuple(values)
         gender_met = gender_met or columns["gender"] in values
         for role, column in columns.items():
@@ -262,15 +233,22 @@ def _frame_records(df: pd.DataFrame, where: str, columns: Mapping[str, str]) -> 
 
 
 def _positions(header: Sequence[str], columns: Mapping[str, str], where: str) -> dict[str, int]:
+    named = _as_asked(header, columns)
     for column in columns.values():
-        if column not in header:
+        if column not in named:
             raise _no_column(where, column, header)
-        if header.count(column) > 1:
+        if named.count(column) > 1:
             raise CorpusError(f"{where} has the column {shown(column)} twice. Remove or rename one.")
-    return {role: header.index(column) for role, column in columns.items()}
+    return {role: named.index(column) for role, column in columns.items()}
+
+
+def _as_asked(header: Sequence[str], columns: Mapping[str, str]) -> list[str]:
+    """Name the columns of a header as they are asked for, where only case and blanks around them differ."""
+    asked = {name.casefold(): name for name in columns.values() if name not in header}
+    return [asked.get(name.strip().casefold(), name) for name in header]
 
 
 def _no_column(where: str, column: str, known: Sequence[str]) -> CorpusError:
     listed = ", ".join(map(shown, known[:12])) + (", …" if len(known) > 12 else "")
-    hint = nearest(column, known) or " Name one of these."
+    hint = nearest(column, known) or " Name one of these, or remove the lines above the header."
     return CorpusError(f"{where} has no column {shown(column)}; it has {listed or 'none'}.{hint}")

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.inputs import one_line
-from biaskit.common.plain import group_by
 from biaskit.common.provenance import ROW_FORMAT, key_of
 from biaskit.common.wording import count
-from biaskit.corpora.sources import check_label, shown
+from biaskit.corpora.sources import case_notes, check_label, shown
 from biaskit.errors import CorpusError
 from biaskit.measurement import words
 from biaskit.measures.personas.texts.files import TextSource, open_file, open_frame
@@ -125,9 +124,7 @@ def _notes(
     if n_empty := sum(not row["text"].strip() for row in rows):
         yield says["empty"].format(n_empty)
     for what, counts in labels.items():
-        for same in group_by(counts, str.casefold).values():
-            if len(same) > 1:
-                yield says["case"].format(what, ", ".join(map(shown, same)))
+        yield from case_notes(what, counts)
 
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
