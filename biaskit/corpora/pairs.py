@@ -170,8 +170,8 @@ def _beyond_gender(pair: SentencePair) -> str:
 
 def _marks_gender(hunk: Hunk) -> bool:
     one, other = hunk
-    if not one or not other:
-        return len(one) + len(other) == 1
+    if not one or not other:  # a Chinese or Japanese character may stand alone
+        return all(len(word) == 1 or word in gender_words() for word in (*one, *other))
     if abs(len(one) - len(other)) == 1:  # an article may hide in a preposition: del, de la; au, à la
         one = [word for word in one if len(word) > _SHORT]
         other = [word for word in other if len(word) > _SHORT]
