@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
 from biaskit.models.entry import ModelEntry
-from biaskit.records import ANSWERED_SEPARATOR, ModelIdentity, Sample, Scored
+from biaskit.records import ANSWERED_SEPARATOR, PROVIDER, ModelIdentity, Sample, Scored
 from biaskit.study.keys import Study
 
 A = TypeVar("A")
@@ -126,6 +126,12 @@ class Answerers:
             names = self._rows.get(label)
             if entry.where != "api" or not names:
                 continue
+            problem = "top-k" if entry.prompt_format == "raw" else "top-k, chat"
+            why = entry.abilities.get("problems", {}).get(problem)
+            if why and getattr(study, "estimator", "") == "auto" and entry.estimator_name[:8] == "sampling":
+                sentences.append(
+                    f"{label}: counted in samples, as its lists of tokens cannot be used ({why})"
+                )
             first, last = (at[:10] for at in self._dates[label])
             when = first if first == last else f"{first} to {last}"
             if len(names) > 1:
@@ -133,8 +139,12 @@ class Answerers:
                 sentences.append(f"{label} is a mixture of models: its answers ({when}) are from {listed}")
                 continue
             name, by = next(iter(names.items()))
-            systems = f", {len(by)} system fingerprints" if len(by) > 1 else ""
-            sentences.append(f"{label}: answered as {name}, {when}{systems}")
+            parts = {part for whole in by for part in whole.split(ANSWERED_SEPARATOR)[1:]}
+            providers = sorted(part.removeprefix(PROVIDER) for part in parts if part.startswith(PROVIDER))
+            several = f", {len(providers)} providers ({', '.join(providers)})" if len(providers) > 1 else ""
+            if (n := len(parts) - len(providers)) > 1:
+                several += f", {n} system fingerprints"
+            sentences.append(f"{label}: answered as {name}, {when}{several}")
         return sentences
 
 

@@ -275,7 +275,10 @@ def failures(outcome: Outcome, unit: str) -> list[str]:
     notes = []
     for label, reasons in outcome.failed.items():
         for reason, n in reasons.items():
-            notes.append(f"{label}: {n} {unit} failed ({reason}); rerun the command to retry")
+            retry = "rerun the command to retry"
+            if reason in outcome.blocked:
+                retry = "its server would block them again: they stay missing"
+            notes.append(f"{label}: {n} {unit} failed ({reason}); {retry}")
     for label, reason in outcome.failed_models.items():
         what = "was stopped" if label in outcome.stopped else "was skipped"
         notes.append(f"{label} {what}: {reason}")

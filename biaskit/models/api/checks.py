@@ -12,7 +12,15 @@ from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.api.abilities import CONTINUED, NEUTRAL, Abilities, AbilityFinding
-from biaskit.models.api.answers import AnswerChoice, Listing, answered, choices, listed_tokens, reasons_first
+from biaskit.models.api.answers import (
+    AS_IDS,
+    AnswerChoice,
+    Listing,
+    answered,
+    choices,
+    listed_tokens,
+    reasons_first,
+)
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
@@ -30,6 +38,11 @@ ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say ab
 CHAT = "Describe a nurse in one sentence."
 FIRST: Mapping[str, str] = {COMPLETIONS: PROMPT, CHATS: CHAT}
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
+_LEAST = re.compile(
+    r"(?i)(?:>=|at least|minimum(?: value)?(?: of| is)?|greater than or equal to"
+    r"|not be (?:less|lower|smaller) than|range\D{0,40}\[)\W{0,3}(\d{1,4})\b"
+)
+"""The least that a parameter may be, in the words of an error."""
 _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
 """A server's words for a parameter that it does not have: then no other value of it will do."""
 MOST_CHOICES = 20
@@ -144,11 +157,18 @@ class Checks:
         try:
             return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
-            return trouble
+            fewest = _fewest_tokens(str(trouble)) if isinstance(trouble, Refused) else 0
+            if not 0 < new < fewest:
+                return trouble
+        if fewest > self.abilities.fewest_tokens:
+            self.learn("fewest new tokens", f"{fewest}", fewest_tokens=fewest)
+        limits = dict.fromkeys({"max_tokens", "max_completion_tokens"} & {*fields}, fewest)
+        return await self.ask(path, {**fields, **limits}, read, seconds)
 
     def body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
         """Build a question in the fields that the endpoint takes."""
         settings = {name: value for name, value in settings.items() if name not in self.refused[path]}
+        new_tokens = max(new_tokens, self.abilities.fewest_tokens)
         if path == COMPLETIONS:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
         messages = [{"role": "user", "content": text}]
@@ -375,13 +395,20 @@ class Checks:
 
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
         body = self.body(path, FIRST[path], 1, temperature=temperature)
-        body |= list_fields(path, k)
-        return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0]))
+        body |= {**list_fields(path, k), **self.abilities.spelling}
+        found = await self.ask(path, body, _read_list)
+        if not isinstance(found, Refused) or found.parameter != AS_IDS:
+            return found
+        told = await self.ask(path, {**body, AS_IDS: False}, _read_list)
+        if isinstance(told, Refused):  # it knows no such field, or ignores it
+            return found
+        self.learn("listed tokens", "texts only if asked, else token ids", spelling={AS_IDS: False})
+        return told
 
     async def _echo(self, listing: Listing) -> None:
         """Check whether a prompt comes back with log-probabilities, and whether they are its own tokens'."""
         probe, expected = _plain_token(listing)
-        body = echo_call(self.model, PROMPT + probe).body
+        body = echo_call(self.model, PROMPT + probe, **self.abilities.spelling).body
         started = time.perf_counter()
         echo = await self.ask(COMPLETIONS, body, lambda reply: read_echo(reply, PROMPT, probe), ECHO_S)
         seconds = time.perf_counter() - started
@@ -443,6 +470,17 @@ class Checks:
 
 def _first_text(reply: Reply) -> str:
     return choices(reply, 1)[0].text
+
+
+def _read_list(reply: Reply) -> Listing:
+    return listed_tokens(choices(reply, 1)[0])
+
+
+def _fewest_tokens(error: str) -> int:
+    """Return the least limit of new tokens that an error names; 0 if it names none."""
+    is_of_tokens = re.search("(?i)max_?(output_?|completion_?|new_?)?tokens", error)
+    least = is_of_tokens and _LEAST.search(error)
+    return int(least[1]) if least else 0
 
 
 def _read_two(reply: Reply) -> tuple[Reply, list[AnswerChoice], str]:

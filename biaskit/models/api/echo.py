@@ -28,10 +28,10 @@ class Echo:
         return math.fsum(self.values)
 
 
-def echo_call(model: str, text: str, name: str = "") -> Call:
-    """Build the request that echoes a text."""
+def echo_call(model: str, text: str, name: str = "", **more: bool) -> Call:
+    """Build the request that echoes a text; `more`: other fields."""
     body = {"model": model, "prompt": text, "max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
-    return Call("completions", body, tokens_most(text), 1, name=name)
+    return Call("completions", body | more, tokens_most(text), 1, name=name)
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:

@@ -73,7 +73,7 @@ class ApiGenerator(ApiModel):
 
     def _new_tokens(self, sampling: Sampling) -> int:
         room = self.connection.options.thought_tokens if self.abilities.reasoning else 0
-        return sampling.max_new_tokens + room
+        return max(sampling.max_new_tokens + room, self.abilities.fewest_tokens)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Return None: how many requests a server bears at once shows only when it is asked."""

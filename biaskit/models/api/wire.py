@@ -44,7 +44,8 @@ _BLOCK = re.compile(
 """Whole finish reasons and codes of errors that name a content filter; no two servers agree."""
 _SAYS_BLOCK = re.compile(
     "(?i)content management policy|blocked by (the |a |our )?content filter|content exists risk"
-    "|violates (our )?(usage guidelines|usage policies|content policy)|SAFETY_CHECK_TYPE|input was flagged"
+    r"|violat(es|ed|ing) (our )?(usage|content|moderation|guardrail)( safety)? (guidelines|polic(y|ies))"
+    r"|SAFETY_CHECK_TYPE|input was flagged|prompt was flagged|content filtering policy|prompt injection"
     "|requires moderation|rejected (by|as a result of) (our|the) safety system"
 )
 """The same in the words of an error whose code says nothing: whole phrases, since errors echo prompts."""
@@ -116,11 +117,13 @@ def answer_json(content: str | bytes) -> Any:
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
         named = dict(pairs)
-        if len(named) == len(pairs) or not all(type(x) in (int, float) and x <= 0 for _, x in pairs):
+        is_list = all(x is None or (type(x) in (int, float) and not x > 0) for x in named.values())
+        if len(named) == len(pairs) or not is_list:
             return named
         return [{"token": name, "logprob": value} for name, value in pairs]
 
-    return parse_json(content, object_pairs_hook=made)
+    # Servers in Python write NaN and -Infinity, which are no JSON, in lists of tokens.
+    return parse_json(content, object_pairs_hook=made, parse_constant=float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +280,14 @@ def read_reply(
         data = parsed if isinstance(parsed, dict) else None
     if status == 200 and data is not None and not data.get("error"):
         # The server's name is stored with every row: it is foreign text like a message.
-        names = {name: data.get(name) for name in ("model", "system_fingerprint")}
+        names = {name: data.get(name) for name in ("model", "provider", "system_fingerprint")}
         cleaned = {name: endpoint.clean(text) for name, text in names.items() if isinstance(text, str)}
         return Reply({**data, **cleaned})
+    data = _of_provider(data)
     message, kind, parameter = _error_of(endpoint, data, content)
     reason = f"{status}: {message}" if message else f"status {status}"
     if data is not None and _is_block(status, data.get("error", data), message):
-        raise Blocked(reason, status=status)
+        raise Blocked(f"blocked by the server's content filter ({reason})", status=status)
     if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
     if status == 200:
@@ -308,9 +312,21 @@ def read_reply(
     raise Refused(reason, parameter=parameter, status=status)
 
 
+def _of_provider(data: Json | None) -> Json | None:
+    """Return the error that an aggregator wraps in its own, which says "Provider returned error"."""
+    raw = inside(data, "error", "metadata", "raw")
+    if isinstance(raw, str) and raw.strip():
+        try:
+            raw = answer_json(raw)
+        except ValueError:
+            raw = {"message": raw}
+    return raw if isinstance(raw, Mapping) else data
+
+
 def _is_block(status: int, error: object, message: str) -> bool:
     """Return whether an error says that a content filter took the prompt or the answer."""
-    codes = [inside(error, *path) for path in (("code",), ("type",), ("innererror", "code"))]
+    paths = (("code",), ("type",), ("innererror", "code"), ("provider_specific_fields", "innererror", "code"))
+    codes = [inside(error, *path) for path in paths]
     named = any(map(names_block, codes)) or _SAYS_BLOCK.search(message) is not None
     return status in (200, 400, 403, 422, 451) and named
 
