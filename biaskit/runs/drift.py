@@ -98,7 +98,8 @@ class Answerers:
         for (text, finish), said in zip(drawn, raw if isinstance(raw, list) else repeat(raw), strict=False):
             thinks = said is not None
             of_model = self._thoughts.setdefault(row["model"], Counter())
-            of_model.update(n=1, thinks=thinks, cut=thinks and finish == "length" and not text)
+            cut = thinks and finish == "length" and not text
+            of_model.update(n=1, thinks=thinks, cut=cut, filtered=finish == "filter")
 
     def record(self) -> dict[str, dict[str, Any]]:
         """Say by label who answered, and the days of the first and the last answer; for analysis.json."""
@@ -111,7 +112,9 @@ class Answerers:
         """Write a sentence for each API model and each that thinks, and a warning for several models."""
         sentences = []
         for label, of_model in self._thoughts.items():
-            n, cut = of_model["n"], of_model["cut"]
+            n, cut, filtered = of_model["n"], of_model["cut"], of_model["filtered"]
+            if filtered:
+                sentences.append(f"{label}: a content filter took {filtered:,} of {n:,} answers")
             if thinks := of_model["thinks"]:
                 sentences.append(f"{label}: {thinks:,} of {n:,} answers contain thoughts, left out here")
             if cut:

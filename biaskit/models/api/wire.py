@@ -327,7 +327,8 @@ def _is_block(status: int, error: object, message: str) -> bool:
     """Return whether an error says that a content filter took the prompt or the answer."""
     paths = (("code",), ("type",), ("innererror", "code"), ("provider_specific_fields", "innererror", "code"))
     codes = [inside(error, *path) for path in paths]
-    named = any(map(names_block, codes)) or _SAYS_BLOCK.search(message) is not None
+    flagged = inside(error, "metadata", "flagged_input") is not None  # OpenRouter
+    named = flagged or any(map(names_block, codes)) or _SAYS_BLOCK.search(message) is not None
     return status in (200, 400, 403, 422, 451) and named
 
 
