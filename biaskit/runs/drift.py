@@ -129,12 +129,10 @@ class Answerers:
             names = self._rows.get(label)
             if entry.where != "api" or not names:
                 continue
-            problem = "top-k" if entry.prompt_format == "raw" else "top-k, chat"
-            why = entry.abilities.get("problems", {}).get(problem)
+            top_k = "top-k" if entry.prompt_format == "raw" else "top-k, chat"
+            why = entry.abilities.get("problems", {}).get(top_k)
             if why and getattr(study, "estimator", "") == "auto" and entry.estimator_name[:8] == "sampling":
-                sentences.append(
-                    f"{label}: counted in samples, as its lists of tokens cannot be used ({why})"
-                )
+                sentences.append(f"{label}: counted in samples: its lists cannot be used ({why})")
             first, last = (at[:10] for at in self._dates[label])
             when = first if first == last else f"{first} to {last}"
             if len(names) > 1:

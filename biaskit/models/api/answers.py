@@ -14,7 +14,7 @@ from typing import Any
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
-from biaskit.models.api.wire import Reply, inside, names_block
+from biaskit.models.api.wire import AS_IDS, Reply, inside, names_block
 from biaskit.models.base import answered_now
 from biaskit.models.thoughts import FIELDS, begins_thought, without_thoughts
 from biaskit.records import ANSWERED_SEPARATOR, PROVIDER, Answered, Finish
@@ -29,7 +29,6 @@ UNDECODED = ("\u0120", "\u010a", "\u2581")
 _FILTERED = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
 """How an answer without choices or text says that a filter took it (Gemini, Azure)."""
 _AS_ID = re.compile(r"<?token_?id[:_ ]?\d+>?")
-AS_IDS = "return_tokens_as_token_ids"  # vLLM's switch: lists name tokens as token_id:NN
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
@@ -65,9 +64,8 @@ def answered(reply: Reply) -> Answered:
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     """Return the texts of an answer, at most `n`, in the order of their index.
 
-    Of a repeated index the first choice counts; an index of `n` or more is left out. A choice that a filter
-    took is one without a text. Raises `BadAnswer` if no choice is left or one of them is not a text,
-    `Blocked` if a filter took the prompt.
+    Of a repeated index the first counts; one of `n` or more is left out; what a filter took has no text.
+    Raises `BadAnswer` if no choice is left or one is not a text, `Blocked` if a filter took the prompt.
     """
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
@@ -171,16 +169,13 @@ def log_probability(value: object) -> float:
 def _first_place(choice: AnswerChoice) -> tuple[Any, Any]:
     """Return the sampled token of the first place, and the list or the dictionary beside it.
 
-    The shape says where they stand, not the path: llama-server answers completions in that of a chat,
-    Together a chat in that of completions.
+    The shape says where, not the path: llama-server answers completions as a chat, Together the reverse.
     """
     block = choice.data.get("logprobs")
-    if not isinstance(block, Mapping) and choice.finish == "filter":
-        raise Blocked("blocked by the server's content filter: an answer without log-probabilities")
-    if not isinstance(block, Mapping) and choice.finish == "refusal":
-        raise Refused(f"no log-probabilities: the answer ends as {choice.finish}")
     if not isinstance(block, Mapping):
-        raise BadAnswer("no log-probabilities")
+        if choice.finish == "filter":
+            raise Blocked("blocked by the server's content filter: an answer without log-probabilities")
+        raise (Refused if choice.finish == "refusal" else BadAnswer)("no log-probabilities")
     if block.get("content"):
         return inside(block, "content", 0, "token"), inside(block, "content", 0, "top_logprobs")
     listed = block.get("top_logprobs")
@@ -195,10 +190,9 @@ def mass_of(listing: Sequence[tuple[Any, float]]) -> float:
 
 
 def may_hide(choice: AnswerChoice, k: int) -> bool:
-    """Return whether a list may hide a probable token.
+    """Return whether two tokens of one text may be one entry, of a dictionary shorter than `k`.
 
-    Two of one text may be one entry of a dictionary shorter than `k`, and one without a value before others
-    with one need not be impossible.
+    Or whether a token without a value, before others with one, may be more probable than the last of them.
     """
     _, listed = _first_place(choice)
     after = dropwhile(lambda entry: not math.isnan(entry[1]), _entries(listed))
@@ -223,8 +217,7 @@ def _entries(listed: Any) -> Listing:
             if (spelt := bytes(entry.get("bytes") or ()).decode("utf-8")) and spelt != token:
                 raise BadAnswer("a listed token whose bytes spell another text")
         value = entry.get("logprob", "missing")
-        if value in (None, "NaN", "-Infinity"):  # protobuf writes words
-            value = math.nan if value != "-Infinity" else -math.inf
+        value = {None: math.nan, "NaN": math.nan, "-Infinity": -math.inf}.get(value, value)  # of protobuf
         if type(value) not in (int, float) or value > UNLISTED:
             value = log_probability(value)
         entries.append((token, value))
@@ -234,11 +227,10 @@ def _entries(listed: Any) -> Listing:
 def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
     """Return the tokens that a server lists for the first place of a choice, the most probable first.
 
-    Entries at -9999, at null or NaN are left out. Raises `BadAnswer` if none is left, or they are no
-    distribution, and `Refused` if a filter took the answer or they are token ids. `k`: how many were asked
-    for; then the sampled token, which servers add to their list, is left out if it may be an extra entry. A
-    list of `k` entries may include it too, where the server gave one less; if it comes last, it bounds no
-    other.
+    Entries at -9999, null or NaN are left out. Raises `BadAnswer` if none is left, or they are no
+    distribution, `Refused` for token ids or if a filter took the answer. `k`: how many were asked for; then
+    the sampled token, which servers add to their list, is left out if it may be an extra entry. A list of
+    `k` entries may include it too, where the server gave one less; if it comes last, it bounds no other.
     """
     sampled, listed = _first_place(choice)
     entries = _entries(listed)

@@ -12,20 +12,12 @@ from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.api.abilities import CONTINUED, NEUTRAL, Abilities, AbilityFinding
-from biaskit.models.api.answers import (
-    AS_IDS,
-    AnswerChoice,
-    Listing,
-    answered,
-    choices,
-    listed_tokens,
-    reasons_first,
-)
+from biaskit.models.api.answers import AnswerChoice, Listing, answered, choices, listed_tokens, reasons_first
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Refused
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Json, Reply, inside, list_fields
+from biaskit.models.api.wire import AS_IDS, CHATS, COMPLETIONS, Call, Json, Reply, inside, list_fields
 from biaskit.models.thoughts import for_template
 from biaskit.records import ANSWERED_SEPARATOR
 
@@ -38,11 +30,11 @@ ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say ab
 CHAT = "Describe a nurse in one sentence."
 FIRST: Mapping[str, str] = {COMPLETIONS: PROMPT, CHATS: CHAT}
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
-_LEAST = re.compile(
-    r"(?i)(?:>=|at least|minimum(?: value)?(?: of| is)?|greater than or equal to"
+LEAST = re.compile(
+    r"(?is)(?=.*max_?\w*tokens).*?(?:>=|at least|minimum(?: value)?(?: of| is)?|greater than or equal to"
     r"|not be (?:less|lower|smaller) than|range\D{0,40}\[)\W{0,3}(\d{1,4})\b"
 )
-"""The least that a parameter may be, in the words of an error."""
+"""How errors say how many new tokens a limit must allow at least."""
 _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
 """A server's words for a parameter that it does not have: then no other value of it will do."""
 MOST_CHOICES = 20
@@ -66,8 +58,7 @@ SAME = 0.02  # smaller differences are noise of the server's arithmetic, not ano
 def measure(connection: Connection, *, scores: bool) -> Abilities:
     """Measure what an endpoint can do for texts and, with `scores`, for probabilities.
 
-    Raises `ModelError` if it does not answer, refuses the key, answers with nothing usable, or if `thinking`
-    changes nothing.
+    Raises `ModelError` if nothing usable comes, the key is refused, or `thinking` changes nothing.
     """
     thinking = connection.options.thinking
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
@@ -157,13 +148,12 @@ class Checks:
         try:
             return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
-            fewest = _fewest_tokens(str(trouble)) if isinstance(trouble, Refused) else 0
-            if not 0 < new < fewest:
+            least = LEAST.match(str(trouble)) if isinstance(trouble, Refused) else None
+            if least is None or not 0 < new < int(least[1]):
                 return trouble
-        if fewest > self.abilities.fewest_tokens:
-            self.learn("fewest new tokens", f"{fewest}", fewest_tokens=fewest)
-        limits = dict.fromkeys({"max_tokens", "max_completion_tokens"} & {*fields}, fewest)
-        return await self.ask(path, {**fields, **limits}, read, seconds)
+        self.learn("fewest new tokens", least[1], fewest_tokens=int(least[1]))
+        limit = "max_tokens" if "max_tokens" in fields else "max_completion_tokens"
+        return await self.ask(path, {**fields, limit: int(least[1])}, read, seconds)
 
     def body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
         """Build a question in the fields that the endpoint takes."""
@@ -396,19 +386,20 @@ class Checks:
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
         body = self.body(path, FIRST[path], 1, temperature=temperature)
         body |= {**list_fields(path, k), **self.abilities.spelling}
-        found = await self.ask(path, body, _read_list)
-        if not isinstance(found, Refused) or found.parameter != AS_IDS:
-            return found
-        told = await self.ask(path, {**body, AS_IDS: False}, _read_list)
-        if isinstance(told, Refused):  # it knows no such field, or ignores it
-            return found
-        self.learn("listed tokens", "texts only if asked, else token ids", spelling={AS_IDS: False})
-        return told
+        found = await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0]))
+        if isinstance(found, Refused) and found.parameter == AS_IDS and AS_IDS not in body:
+            before = self.abilities
+            self.learn("listed tokens", "texts only if asked, else token ids", spelling={AS_IDS: False})
+            told = await self._list(path, k, temperature)
+            if not isinstance(told, Refused):
+                return told
+            self.abilities = before  # it knows no such field, or ignores it
+        return found
 
     async def _echo(self, listing: Listing) -> None:
         """Check whether a prompt comes back with log-probabilities, and whether they are its own tokens'."""
         probe, expected = _plain_token(listing)
-        body = echo_call(self.model, PROMPT + probe, **self.abilities.spelling).body
+        body = echo_call(self.model, PROMPT + probe, self.abilities.spelling).body
         started = time.perf_counter()
         echo = await self.ask(COMPLETIONS, body, lambda reply: read_echo(reply, PROMPT, probe), ECHO_S)
         seconds = time.perf_counter() - started
@@ -472,28 +463,15 @@ def _first_text(reply: Reply) -> str:
     return choices(reply, 1)[0].text
 
 
-def _read_list(reply: Reply) -> Listing:
-    return listed_tokens(choices(reply, 1)[0])
-
-
-def _fewest_tokens(error: str) -> int:
-    """Return the least limit of new tokens that an error names; 0 if it names none."""
-    is_of_tokens = re.search("(?i)max_?(output_?|completion_?|new_?)?tokens", error)
-    least = is_of_tokens and _LEAST.search(error)
-    return int(least[1]) if least else 0
-
-
 def _read_two(reply: Reply) -> tuple[Reply, list[AnswerChoice], str]:
     """Return an answer, its choices of the two that were asked for, and the name of who answered."""
     return reply, choices(reply, 2), answered(reply).by.split(ANSWERED_SEPARATOR)[0]
 
 
 def _listed_names(reply: Reply) -> list[str]:
-    listed, names = reply.data.get("data"), []
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(name := inside(entry, "id"), str):
-            names.append(name)
-    return names
+    listed = reply.data.get("data")
+    names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
+    return [name for name in names if isinstance(name, str)]
 
 
 def _named(error: Refused) -> list[str]:

@@ -54,12 +54,10 @@ class ApiScorer(ApiModel):
         super().__init__(connection, abilities, abilities.scored_formats(scoring.estimator))
         self._scoring = scoring
         formats = abilities.scored_formats("sampling")
+        new_tokens = max(scoring.new_tokens or 0, abilities.fewest_tokens)
         generator = ApiGenerator(connection, abilities, formats, batch_size)
         self._sampled = SampledScorer(
-            generator,
-            samples=scoring.samples,
-            longest=scoring.longest,
-            new_tokens=max(scoring.new_tokens or 0, abilities.fewest_tokens),
+            generator, samples=scoring.samples, longest=scoring.longest, new_tokens=new_tokens
         )
         self._n_prompts: dict[tuple[TargetWord, ...], int] = {}  # of a cell with these target words
 
@@ -182,8 +180,7 @@ class ApiScorer(ApiModel):
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
             name = request.key if not number else f"{request.key}-{number + 1}"
-            model, spelling = self.connection.endpoint.model, self.abilities.spelling
-            call = echo_call(model, prompt + text, name, **spelling)
+            call = echo_call(self.connection.endpoint.model, prompt + text, self.abilities.spelling, name)
             # A server that computes every position slowly gets the time that it was measured to need.
             seconds = max(call.seconds, 6 * self.abilities.echo_latency)
             return await self.connection.controller.ask(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 Json = Mapping[str, Any]
+AS_IDS = "return_tokens_as_token_ids"  # vLLM's switch: lists name tokens as token_id:NN
 COMPLETIONS, CHATS = "completions", "chat/completions"  # paths below the base URL
 CONNECT_S = 5.0
 READ_S = 30.0
@@ -77,8 +78,7 @@ class Call:
         """Return the request to send after an unusable answer.
 
         Some servers list no tokens if the drawn one ends the text. With the same seed they would draw it
-        every time, in later starts too; without a seed they draw another, and at a higher temperature, where
-        that leaves the list as it is, seldom the end again.
+        every time; without, and at a higher temperature where that leaves the list as it is, they seldom do.
         """
         if self.anew is None or self.body is None:
             return self
@@ -111,8 +111,7 @@ def names_block(name: object) -> bool:
 def answer_json(content: str | bytes) -> Any:
     """Parse a server's JSON. Raises `ValueError`, and nothing else.
 
-    An object of numbers that names one thing twice becomes a list of {token, logprob}: it tells two tokens
-    of one text, and a dictionary would keep the last.
+    An object of numbers that names one thing twice, two tokens of one text, becomes a list of entries.
     """
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
@@ -283,10 +282,10 @@ def read_reply(
         names = {name: data.get(name) for name in ("model", "provider", "system_fingerprint")}
         cleaned = {name: endpoint.clean(text) for name, text in names.items() if isinstance(text, str)}
         return Reply({**data, **cleaned})
-    data = _of_provider(data)
-    message, kind, parameter = _error_of(endpoint, data, content)
+    told = _of_provider(data)
+    message, kind, parameter = _error_of(endpoint, told, content)
     reason = f"{status}: {message}" if message else f"status {status}"
-    if data is not None and _is_block(status, data.get("error", data), message):
+    if told is not None and _is_block(status, told.get("error", told), message):
         raise Blocked(f"blocked by the server's content filter ({reason})", status=status)
     if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
@@ -315,11 +314,9 @@ def read_reply(
 def _of_provider(data: Json | None) -> Json | None:
     """Return the error that an aggregator wraps in its own, which says "Provider returned error"."""
     raw = inside(data, "error", "metadata", "raw")
-    if isinstance(raw, str) and raw.strip():
-        try:
-            raw = answer_json(raw)
-        except ValueError:
-            raw = {"message": raw}
+    with contextlib.suppress(ValueError, TypeError):
+        raw = answer_json(raw)
+    raw = {"message": raw} if raw and isinstance(raw, str) else raw
     return raw if isinstance(raw, Mapping) else data
 
 
