@@ -45,8 +45,8 @@ _BLOCK = re.compile(
 """Whole finish reasons and codes of errors that name a content filter; no two servers agree."""
 _SAYS_BLOCK = re.compile(
     "(?i)content management policy|blocked by (the |a |our )?content filter|content exists risk"
-    r"|violat(es|ed|ing) (our )?(usage|content|moderation|guardrail)( safety)? (guidelines|polic(y|ies))"
-    r"|SAFETY_CHECK_TYPE|input was flagged|prompt was flagged|content filtering policy|prompt injection"
+    r"|violat(es|ed|ing) (our )?(usage|content|moderation|guardrail)( safety)? (guidelines|polic[iy])"
+    r"|SAFETY_CHECK_TYPE|input was flagged|prompt was flagged|prompt injection"
     "|requires moderation|rejected (by|as a result of) (our|the) safety system"
 )
 """The same in the words of an error whose code says nothing: whole phrases, since errors echo prompts."""
