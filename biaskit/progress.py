@@ -151,7 +151,7 @@ def tell(text: str) -> None:
     if sys.stderr is None:  # a program without a console
         return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):  # ValueError: closed
         sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
         sys.stderr.flush()
 

@@ -27,7 +27,8 @@ THOUGHT_TOKENS = 2_000  # that a model which thinks gets before its answer
 PROBE_FORMATS: tuple[PromptFormat, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""
 
-ANSWERED_SEPARATOR = " | "  # between the model's name and the server's fingerprint in `answered_by`
+ANSWERED_SEPARATOR = " | "  # in `answered_by`, between the model's name, `PROVIDER`'s and a fingerprint
+PROVIDER = "by "  # before the name of who answered for an aggregator
 NO_DEBIASING = 0  # the debiasing prompt id that means "none": the arm every debiasing prompt is compared with
 GENDERS: tuple[Gender, ...] = get_args(Gender)  # in the order of every table
 WOMEN_AND_MEN: tuple[str, str] = ("female", "male")
@@ -266,6 +267,7 @@ class Failed:
 
     key: str
     reason: str
+    blocked: bool = False  # by a content filter, which would block it again
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
 from biaskit.models.entry import ModelEntry
-from biaskit.records import ANSWERED_SEPARATOR, ModelIdentity, Sample, Scored
+from biaskit.records import ANSWERED_SEPARATOR, PROVIDER, ModelIdentity, Sample, Scored
 from biaskit.study.keys import Study
 
 A = TypeVar("A")
@@ -98,7 +98,8 @@ class Answerers:
         for (text, finish), said in zip(drawn, raw if isinstance(raw, list) else repeat(raw), strict=False):
             thinks = said is not None
             of_model = self._thoughts.setdefault(row["model"], Counter())
-            of_model.update(n=1, thinks=thinks, cut=thinks and finish == "length" and not text)
+            cut = thinks and finish == "length" and not text
+            of_model.update(n=1, thinks=thinks, cut=cut, filtered=finish == "filter")
 
     def record(self) -> dict[str, dict[str, Any]]:
         """Say by label who answered, and the days of the first and the last answer; for analysis.json."""
@@ -111,7 +112,9 @@ class Answerers:
         """Write a sentence for each API model and each that thinks, and a warning for several models."""
         sentences = []
         for label, of_model in self._thoughts.items():
-            n, cut = of_model["n"], of_model["cut"]
+            n, cut, filtered = of_model["n"], of_model["cut"], of_model["filtered"]
+            if filtered:
+                sentences.append(f"{label}: a content filter took {filtered:,} of {n:,} answers")
             if thinks := of_model["thinks"]:
                 sentences.append(f"{label}: {thinks:,} of {n:,} answers contain thoughts, left out here")
             if cut:
@@ -126,6 +129,10 @@ class Answerers:
             names = self._rows.get(label)
             if entry.where != "api" or not names:
                 continue
+            top_k = "top-k" if entry.prompt_format == "raw" else "top-k, chat"
+            why = entry.abilities.get("problems", {}).get(top_k)
+            if why and getattr(study, "estimator", "") == "auto" and entry.estimator_name[:8] == "sampling":
+                sentences.append(f"{label}: counted in samples: its lists cannot be used ({why})")
             first, last = (at[:10] for at in self._dates[label])
             when = first if first == last else f"{first} to {last}"
             if len(names) > 1:
@@ -133,8 +140,12 @@ class Answerers:
                 sentences.append(f"{label} is a mixture of models: its answers ({when}) are from {listed}")
                 continue
             name, by = next(iter(names.items()))
-            systems = f", {len(by)} system fingerprints" if len(by) > 1 else ""
-            sentences.append(f"{label}: answered as {name}, {when}{systems}")
+            parts = {part for whole in by for part in whole.split(ANSWERED_SEPARATOR)[1:]}
+            providers = sorted(part.removeprefix(PROVIDER) for part in parts if part.startswith(PROVIDER))
+            several = f", {len(providers)} providers ({', '.join(providers)})" if len(providers) > 1 else ""
+            if (n := len(parts) - len(providers)) > 1:
+                several += f", {n} system fingerprints"
+            sentences.append(f"{label}: answered as {name}, {when}{several}")
         return sentences
 
 

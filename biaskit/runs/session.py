@@ -37,6 +37,7 @@ class Outcome:
     failed_models: dict[str, str] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)  # models that were stopped while they answered
     failed: dict[str, dict[str, int]] = field(default_factory=dict)  # label → reason → number
+    blocked: set[str] = field(default_factory=set)  # those reasons that are a content filter's
     notes: list[str] = field(default_factory=list)
     plans: list[ModelPlan] = field(default_factory=list)
     offline: Offline | None = None  # nobody is asked, so what has no answer has not failed
@@ -47,6 +48,8 @@ class Outcome:
             if isinstance(answer, Failed):
                 reasons = self.failed.setdefault(label, {})
                 reasons[answer.reason] = reasons.get(answer.reason, 0) + 1
+                if answer.blocked:
+                    self.blocked.add(answer.reason)
 
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)

@@ -275,7 +275,8 @@ def failures(outcome: Outcome, unit: str) -> list[str]:
     notes = []
     for label, reasons in outcome.failed.items():
         for reason, n in reasons.items():
-            notes.append(f"{label}: {n} {unit} failed ({reason}); rerun the command to retry")
+            retry = "it would be blocked again" if reason in outcome.blocked else "rerun the command to retry"
+            notes.append(f"{label}: {n} {unit} failed ({reason}); {retry}")
     for label, reason in outcome.failed_models.items():
         what = "was stopped" if label in outcome.stopped else "was skipped"
         notes.append(f"{label} {what}: {reason}")

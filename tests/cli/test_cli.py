@@ -122,6 +122,44 @@ def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
         assert 0 == python(run, *arguments).code, arguments
 
 
+# --- a program without a console ------------------------------------------------------------------------
+
+BEFORE = """\
+import os, sys
+for name in {names!r}:
+    number = dict(stdin=0, stdout=1, stderr=2)[name]
+    stream = getattr(sys, name)
+    {how}
+import biaskit.cli
+biaskit.cli.main()
+"""
+CLOSED = {
+    "pythonw": "setattr(sys, name, None)",  # as Python itself starts where a descriptor is closed
+    "a closed descriptor": "os.close(number); setattr(sys, name, None)",
+    "a closed stream": "stream.close()",
+}
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("names", "output_format"),
+    [
+        (("stdout",), "text"),
+        (("stdout",), "json"),
+        (("stderr",), "text"),
+        (("stdin", "stdout", "stderr"), "csv"),
+    ],
+)
+@pytest.mark.parametrize("how", CLOSED)
+def test_a_run_without_a_console_is_whole(how: str, names: tuple[str, ...], output_format: str) -> None:
+    asked = ("probe", "scripted:m.jsonl", *SMALL, "--format", output_format, "--out", "out", "--yes")
+    said = python(BEFORE.format(names=names, how=CLOSED[how]), *asked)
+    assert 0 == said.code, said.err
+    assert "Traceback" not in said.err
+    assert Path("out", "tables", "probe_groups.csv").exists()
+    assert ("stdout" in names) == (said.out == "")
+
+
 # --- wrong use --------------------------------------------------------------------------------------
 
 

@@ -67,6 +67,7 @@ class Behaviour:
     served_models: Sequence[str] | None = None  # what GET /models lists; None: the model's name
     answers_as: str | None = None  # the name in its answers; None: the model's name
     system_fingerprint: str | Sequence[str] | None = "fp_toy"  # several: they take turns
+    provider: str | Sequence[str] | None = None  # who answers for an aggregator; several: they take turns
     drift_after: int | None = None  # after so many generation calls it answers as toy-2
     requires_key: str | None = None  # 401 otherwise, and the answer repeats the key that was sent
 
@@ -82,6 +83,7 @@ class Behaviour:
     canned: Mapping[str, str] = field(default_factory=dict)  # ending of a prompt → how it goes on, always
     n_cap: int | None = None  # choices really returned, without a word
     context: int = 4096
+    fewest_tokens: int = 1  # a request with a lower limit of new tokens is an error
     rejects: set[str] | frozenset[str] = frozenset()  # 400; temperature and top_p only if they are not 1
     strict: bool = False  # 400 for a parameter that OpenAI does not know
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
@@ -101,6 +103,7 @@ class Behaviour:
     """The sampled token outside the list has -9999; or all list entries after the third have."""
     temperature_affects_logprobs: bool = False
     eos_in_logprobs: bool = True  # the end token has an entry of its own
+    token_ids: Literal["no", "unless told", "always"] = "no"  # lists name tokens as token_id:NN
     token_id_logprobs: bool = False
     """vLLM's `logprob_token_ids`, `return_tokens_as_token_ids` and `return_token_ids`."""
 
@@ -379,6 +382,14 @@ class _Answers:
         self, body: Json, prompts: list[list[int]], texts: list[str], max_tokens: int, listed: Any, seed: int
     ) -> _Asked:
         behaviour = self.behaviour
+        if max_tokens < behaviour.fewest_tokens:
+            raise _Refused(
+                400,
+                "Invalid 'max_output_tokens': integer below minimum value. Expected a value >="
+                f" {behaviour.fewest_tokens}, but got {max_tokens} instead.",
+                param="max_output_tokens",
+                code="integer_below_min_value",
+            )
         longest = max((len(ids) for ids in prompts), default=0)
         if longest + max_tokens > behaviour.context:
             raise _Refused(
@@ -480,7 +491,9 @@ class _Answers:
 
     def text_of(self, token: int, asked: _Asked) -> str:
         """A token as the answer shows it."""
-        if self.behaviour.token_id_logprobs and asked.body.get("return_tokens_as_token_ids"):
+        told = asked.body.get("return_tokens_as_token_ids")
+        as_ids = self.behaviour.token_id_logprobs and told
+        if as_ids or {"no": False, "always": True}.get(self.behaviour.token_ids, told is not False):
             return f"token_id:{token}"
         text = self.model.vocabulary[token]
         if asked.echo and self.behaviour.echo == "strips-space":
@@ -646,6 +659,8 @@ class _Answers:
             "usage": usage,
             "system_fingerprint": fingerprint,
         }
+        if provider := behaviour.provider:
+            payload["provider"] = provider if isinstance(provider, str) else provider[call % len(provider)]
         if behaviour.usage == "missing":
             del payload["usage"]
         elif behaviour.usage == "null":
@@ -889,6 +904,16 @@ def _log_probs(change: Callable[[float], Any]) -> Callable[[Json, _Telling], Jso
     return _on_log_probs(lie)
 
 
+def _last_null(log_probs: Json) -> None:
+    """The least probable of every list has no value, as JSON has none for an impossible token's."""
+    for entry in log_probs.get("content", ()):
+        for one in entry["top_logprobs"][-1:]:
+            one["logprob"] = None
+    for top in log_probs.get("top_logprobs", ()):
+        for text in list(top or ())[-1:]:
+            top[text] = None
+
+
 def _usage(**values: Any) -> Callable[[Json, _Telling], Json]:
     return lambda payload, telling: {**payload, "usage": values}
 
@@ -932,6 +957,7 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "logprobs-null": _on_each_choice(lambda choice: choice.update(logprobs=None)),
     "logprobs-missing": _on_each_choice(lambda choice: choice.pop("logprobs")),
     "logprobs-values-null": _log_probs(lambda value: None),
+    "logprobs-last-null": _on_log_probs(_last_null),
     "logprobs-positive": _log_probs(lambda value: abs(value) + 0.01),
     "logprobs-nan": _log_probs(lambda value: math.nan),
     "logprobs-infinite": _log_probs(lambda value: -math.inf),

@@ -50,6 +50,8 @@ class Abilities:
     refused: tuple[str, ...] = ()  # parameters that it answers with an error
     # `NEUTRAL` as it takes them, and what makes it draw:
     neutral: Mapping[str, Any] = field(default_factory=dict)
+    spelling: Mapping[str, bool] = field(default_factory=dict)  # what makes it list texts, not token ids
+    fewest_tokens: int = 1  # new tokens that it lets a request be limited to
     samples: bool = True  # whether another seed gives another text at all
     choices: int = 1  # texts that come back for one request
     takes_system: bool = False
@@ -123,7 +125,8 @@ class Abilities:
             most = self.completions_k if prompt_format == "raw" else self.chat_k
             return Estimator("top-k", k=min(scoring.k, most))
         if names[0] == "sampling":
-            return Estimator("sampling", samples=scoring.samples, max_new_tokens=tokens_for(scoring.longest))
+            most = max(tokens_for(scoring.longest), self.fewest_tokens)
+            return Estimator("sampling", samples=scoring.samples, max_new_tokens=most)
         return Estimator(names[0])
 
     def _why_not(self, prompt_format: PromptFormat, forced: str) -> str:

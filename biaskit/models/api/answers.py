@@ -8,15 +8,16 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from operator import attrgetter
 from typing import Any
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
-from biaskit.models.api.wire import Reply, inside, names_block
+from biaskit.models.api.wire import AS_IDS, Reply, inside, names_block
 from biaskit.models.base import answered_now
 from biaskit.models.thoughts import FIELDS, begins_thought, without_thoughts
-from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
+from biaskit.records import ANSWERED_SEPARATOR, PROVIDER, Answered, Finish
 
 Listing = tuple[tuple[str, float], ...]
 """Listed tokens and their natural log-probabilities, the most probable first."""
@@ -25,8 +26,9 @@ UNLISTED = -9990.0
 """OpenAI writes -9999 for a token outside its list; no listed token is ever that improbable."""
 UNDECODED = ("\u0120", "\u010a", "\u2581")
 """How vocabularies write a space or a line feed; such a token never equals a target word."""
-_PROMPT_BLOCK = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
-"""How an answer without choices says that a filter took the prompt (Gemini, Azure)."""
+_FILTERED = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
+"""How an answer without choices or text says that a filter took it (Gemini, Azure)."""
+_AS_ID = re.compile(r"<?token_?id[:_ ]?\d+>?")
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
@@ -51,23 +53,23 @@ def answered(reply: Reply) -> Answered:
     model = reply.data.get("model")
     if not isinstance(model, str) or not model.strip():
         raise BadAnswer("the answer names no model")
-    fingerprint = reply.data.get("system_fingerprint")
     by = clean(model)
-    if isinstance(fingerprint, str) and fingerprint.strip():
-        by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
+    for name, said in (("provider", f"{PROVIDER}{{}}"), ("system_fingerprint", "{}")):
+        part = reply.data.get(name)
+        if isinstance(part, str) and part.strip():
+            by += ANSWERED_SEPARATOR + said.format(clean(part))
     return answered_now(by, *(reply.used or (None, None)))
 
 
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     """Return the texts of an answer, at most `n`, in the order of their index.
 
-    Of a repeated index the first choice counts; an index of `n` or more is left out. A choice that a filter
-    took is one without a text. Raises `BadAnswer` if no choice is left or one of them is not a text,
-    `Blocked` if a filter took the prompt.
+    Of a repeated index the first counts; one of `n` or more is left out; what a filter took has no text.
+    Raises `BadAnswer` if no choice is left or one is not a text, `Blocked` if a filter took the prompt.
     """
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
-        if _PROMPT_BLOCK.search(json.dumps(reply.data)):
+        if _FILTERED.search(json.dumps(reply.data)):
             raise Blocked("the server's filter blocked the prompt", by=str(reply.data.get("model") or ""))
         raise BadAnswer("the answer has no choices")
     by_index: dict[int, AnswerChoice] = {}
@@ -89,6 +91,8 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
         finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
         if names_block(reason) or names_block(data.get("native_finish_reason")):
             finish = "filter"
+        if not text and finish in (None, "stop") and _FILTERED.search(json.dumps(data)):
+            finish = "filter"  # Azure beside its filter: the reason is that of a text
         if isinstance(refusal, str) and refusal.strip() and not text:
             text, finish = refusal, "refusal"
         if finish is None and reason is None:
@@ -165,14 +169,13 @@ def log_probability(value: object) -> float:
 def _first_place(choice: AnswerChoice) -> tuple[Any, Any]:
     """Return the sampled token of the first place, and the list or the dictionary beside it.
 
-    The shape says where they stand, not the path: llama-server answers completions in that of a chat,
-    Together a chat in that of completions.
+    The shape says where, not the path: llama-server answers completions as a chat, Together the reverse.
     """
     block = choice.data.get("logprobs")
-    if not isinstance(block, Mapping) and choice.finish in ("filter", "refusal"):
-        raise Refused(f"no log-probabilities: the answer ends as {choice.finish}")
     if not isinstance(block, Mapping):
-        raise BadAnswer("no log-probabilities")
+        if choice.finish == "filter":
+            raise Blocked("blocked by the server's content filter: an answer without log-probabilities")
+        raise (Refused if choice.finish == "refusal" else BadAnswer)("no log-probabilities")
     if block.get("content"):
         return inside(block, "content", 0, "token"), inside(block, "content", 0, "top_logprobs")
     listed = block.get("top_logprobs")
@@ -187,36 +190,57 @@ def mass_of(listing: Sequence[tuple[Any, float]]) -> float:
 
 
 def may_hide(choice: AnswerChoice, k: int) -> bool:
-    """Return whether a dictionary of tokens is shorter than `k`: two of one text may be one entry."""
-    _, listed = _first_place(choice)
-    return isinstance(listed, Mapping) and len(listed) < k
+    """Return whether two tokens of one text may be one entry, of a dictionary shorter than `k`.
 
-
-def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
-    """Return the tokens that a server lists for the first place of a choice, the most probable first.
-
-    Entries at -9999 are left out. Raises `BadAnswer` if none is left, or they are no distribution, and
-    `Refused` if a filter took the answer. `k`: how many were asked for; then the sampled token, which
-    servers add to their list, is left out if it may be an extra entry. A list of `k` entries may include it
-    too, where the server gave one less; if it comes last, it bounds no other.
+    Or whether a token without a value, before others with one, may be more probable than the last of them.
     """
-    sampled, listed = _first_place(choice)
+    _, listed = _first_place(choice)
+    after = dropwhile(lambda entry: not math.isnan(entry[1]), _entries(listed))
+    return any(value > UNLISTED for _, value in after) or (isinstance(listed, Mapping) and len(listed) < k)
+
+
+def _entries(listed: Any) -> Listing:
+    """Read a list as it stands, null as NaN: both are how servers write an impossible token, or none known.
+
+    Raises `BadAnswer` for an entry that is none.
+    """
     if not isinstance(listed, list | Mapping):
         raise BadAnswer("no list of the most probable tokens")
     if isinstance(listed, Mapping):
         listed = [{"token": token, "logprob": value} for token, value in listed.items()]
-    listing = []
+    entries = []
     for entry in listed:
-        token, value = inside(entry, "token"), inside(entry, "logprob")
+        token = inside(entry, "token")
         if not isinstance(token, str):
             raise BadAnswer("a listed token without a text")
         with contextlib.suppress(UnicodeDecodeError, ValueError, TypeError):  # half of a character
             if (spelt := bytes(entry.get("bytes") or ()).decode("utf-8")) and spelt != token:
                 raise BadAnswer("a listed token whose bytes spell another text")
-        if not (type(value) in (int, float) and value <= UNLISTED):
-            listing.append((token, log_probability(value)))
+        value = entry.get("logprob", "missing")
+        value = {None: math.nan, "NaN": math.nan, "-Infinity": -math.inf}.get(value, value)  # of protobuf
+        if type(value) not in (int, float) or value > UNLISTED:
+            value = log_probability(value)
+        entries.append((token, value))
+    return tuple(entries)
+
+
+def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
+    """Return the tokens that a server lists for the first place of a choice, the most probable first.
+
+    Entries at -9999, null or NaN are left out. Raises `BadAnswer` if none is left, or they are no
+    distribution, `Refused` for token ids or if a filter took the answer. `k`: how many were asked for; then
+    the sampled token, which servers add to their list, is left out if it may be an extra entry. A list of
+    `k` entries may include it too, where the server gave one less; if it comes last, it bounds no other.
+    """
+    sampled, listed = _first_place(choice)
+    entries = _entries(listed)
+    listing = [(token, value) for token, value in entries if value > UNLISTED]
     if not listing:
-        raise BadAnswer("no listed token")
+        valueless = any(math.isnan(value) for _, value in entries)
+        raise BadAnswer("a log-probability that is not a number" if valueless else "no listed token")
+    names = [token for token, _ in listing]
+    if any(map(_AS_ID.fullmatch, names)) or all(map(str.isdecimal, names)):
+        raise Refused(f"it lists token ids such as {clean(names[0])}, not texts", parameter=AS_IDS)
     if mass_of(listing) > 1 + 1e-3:
         raise BadAnswer("listed tokens with a total probability above 1")
     if any(token.startswith(UNDECODED) for token, _ in listing):

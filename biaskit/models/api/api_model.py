@@ -75,6 +75,7 @@ class ApiModel:
     ) -> Call:
         """Build a request for `n` answers in the fields that this server takes; `name`: key of its row."""
         abilities, path = self.abilities, path_of(prompt.prompt_format)
+        new_tokens = max(new_tokens, abilities.fewest_tokens)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
         if path == COMPLETIONS:
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
@@ -84,7 +85,7 @@ class ApiModel:
                 body |= CONTINUED
             body |= {abilities.chat_limit: new_tokens}
         body |= {name: value for name, value in settings.items() if name not in abilities.refused}
-        body |= abilities.neutral
+        body |= {**abilities.neutral, **abilities.spelling}
         prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * abilities.overhead
         return Call(path, body, prompt_tokens, new_tokens * n, n, anew, name)
 

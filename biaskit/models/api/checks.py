@@ -17,7 +17,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Refused
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Json, Reply, inside, list_fields
+from biaskit.models.api.wire import AS_IDS, CHATS, COMPLETIONS, Call, Json, Reply, inside, list_fields
 from biaskit.models.thoughts import for_template
 from biaskit.records import ANSWERED_SEPARATOR
 
@@ -30,6 +30,11 @@ ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say ab
 CHAT = "Describe a nurse in one sentence."
 FIRST: Mapping[str, str] = {COMPLETIONS: PROMPT, CHATS: CHAT}
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
+LEAST = re.compile(
+    r"(?is)(?=.*max_?\w*tokens).*?(?:>=|at least|minimum(?: value)?(?: of| is)?|greater than or equal to"
+    r"|not be (?:less|lower|smaller) than|range\D{0,40}\[)\W{0,3}(\d{1,4})\b"
+)
+"""How errors say how many new tokens a limit must allow at least."""
 _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
 """A server's words for a parameter that it does not have: then no other value of it will do."""
 MOST_CHOICES = 20
@@ -53,8 +58,7 @@ SAME = 0.02  # smaller differences are noise of the server's arithmetic, not ano
 def measure(connection: Connection, *, scores: bool) -> Abilities:
     """Measure what an endpoint can do for texts and, with `scores`, for probabilities.
 
-    Raises `ModelError` if it does not answer, refuses the key, answers with nothing usable, or if `thinking`
-    changes nothing.
+    Raises `ModelError` if nothing usable comes, the key is refused, or `thinking` changes nothing.
     """
     thinking = connection.options.thinking
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
@@ -144,11 +148,17 @@ class Checks:
         try:
             return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
-            return trouble
+            least = LEAST.match(str(trouble)) if isinstance(trouble, Refused) else None
+            if least is None or not 0 < new < int(least[1]):
+                return trouble
+        self.learn("fewest new tokens", least[1], fewest_tokens=int(least[1]))
+        limit = "max_tokens" if "max_tokens" in fields else "max_completion_tokens"
+        return await self.ask(path, {**fields, limit: int(least[1])}, read, seconds)
 
     def body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
         """Build a question in the fields that the endpoint takes."""
         settings = {name: value for name, value in settings.items() if name not in self.refused[path]}
+        new_tokens = max(new_tokens, self.abilities.fewest_tokens)
         if path == COMPLETIONS:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
         messages = [{"role": "user", "content": text}]
@@ -375,13 +385,21 @@ class Checks:
 
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
         body = self.body(path, FIRST[path], 1, temperature=temperature)
-        body |= list_fields(path, k)
-        return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0]))
+        body |= {**list_fields(path, k), **self.abilities.spelling}
+        found = await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0]))
+        if isinstance(found, Refused) and found.parameter == AS_IDS and AS_IDS not in body:
+            before = self.abilities
+            self.learn("listed tokens", "texts only if asked, else token ids", spelling={AS_IDS: False})
+            told = await self._list(path, k, temperature)
+            if not isinstance(told, Refused):
+                return told
+            self.abilities = before  # it knows no such field, or ignores it
+        return found
 
     async def _echo(self, listing: Listing) -> None:
         """Check whether a prompt comes back with log-probabilities, and whether they are its own tokens'."""
         probe, expected = _plain_token(listing)
-        body = echo_call(self.model, PROMPT + probe).body
+        body = echo_call(self.model, PROMPT + probe, self.abilities.spelling).body
         started = time.perf_counter()
         echo = await self.ask(COMPLETIONS, body, lambda reply: read_echo(reply, PROMPT, probe), ECHO_S)
         seconds = time.perf_counter() - started
@@ -451,11 +469,9 @@ def _read_two(reply: Reply) -> tuple[Reply, list[AnswerChoice], str]:
 
 
 def _listed_names(reply: Reply) -> list[str]:
-    listed, names = reply.data.get("data"), []
-    for entry in listed if isinstance(listed, list) else ():
-        if isinstance(name := inside(entry, "id"), str):
-            names.append(name)
-    return names
+    listed = reply.data.get("data")
+    names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
+    return [name for name in names if isinstance(name, str)]
 
 
 def _named(error: Refused) -> list[str]:

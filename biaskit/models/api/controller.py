@@ -77,8 +77,7 @@ class Places:
 class Controller:
     """Keeps a number of requests in flight, in the order in which they come, and repeats failed ones.
 
-    Lives in one event loop. `note` receives what a user may want to see (--verbose); `clean` makes foreign
-    text fit to be shown.
+    Lives in one event loop. `note` takes what --verbose shows; `clean` makes foreign text fit to be shown.
     """
 
     def __init__(
@@ -111,8 +110,7 @@ class Controller:
     async def ask(self, call: Call, read: Callable[[Reply], T], *, seconds: float | None = None) -> T:
         """Send a request and return its answer as read by `read`, which raises `BadAnswer` if it is unusable.
 
-        Raises `GaveUp` after all attempts, `Refused` if the server says no, `AskingStopped` if nothing more
-        is asked.
+        Raises `GaveUp` after all attempts, `Refused` if the server says no, `AskingStopped` after a stop.
         """
         if not self._under_way:  # earlier failures say nothing about the server now
             self._failures, self._last_good = 0, time.monotonic()

@@ -10,7 +10,7 @@ from biaskit.models.api.abilities import tokens_most
 from biaskit.models.api.answers import choices, log_probability
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Call, Reply, inside
+from biaskit.models.api.wire import Call, Json, Reply, inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Echo:
         return math.fsum(self.values)
 
 
-def echo_call(model: str, text: str, name: str = "") -> Call:
-    """Build the request that echoes a text."""
+def echo_call(model: str, text: str, spelling: Json, name: str = "") -> Call:
+    """Build the request that echoes a text; `spelling`: fields by which tokens are texts."""
     body = {"model": model, "prompt": text, "max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
-    return Call("completions", body, tokens_most(text), 1, name=name)
+    return Call("completions", {**body, **spelling}, tokens_most(text), 1, name=name)
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:

@@ -179,10 +179,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*://)(.*?)(?=,\s*[a-z][a-z0-9+.-]*://|$)", 
 
 
 def hide_urls(text: str) -> str:
-    """Remove user, password and query from the URLs of a spec or a word of a command, to store and show it.
-
-    A URL ends with the text, or where the next one of the spec begins.
-    """
+    """Remove user, password and query from the URLs of a spec or a word of a command, to show it."""
     if "://" not in text:  # an address without a scheme is refused by a message that shows it
         return re.sub(r"^((?:[^=@]*=)?api:[^@]*@).*@", r"\1", text, flags=re.DOTALL)
     return _URL.sub(lambda url: url[1] + _without_login(url[2]), text)

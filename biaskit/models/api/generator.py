@@ -47,8 +47,7 @@ class ApiGenerator(ApiModel):
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
         """Put samples of one prompt into one request, as many as the server gives.
 
-        They are cut at multiples of that number, so that a request does not depend on the samples that an
-        earlier start has stored.
+        They are cut at multiples of that number, so that no request depends on which samples are stored.
         """
         if requests:
             short = all(request.sampling.max_new_tokens <= SHORT for request in requests)
@@ -73,7 +72,7 @@ class ApiGenerator(ApiModel):
 
     def _new_tokens(self, sampling: Sampling) -> int:
         room = self.connection.options.thought_tokens if self.abilities.reasoning else 0
-        return sampling.max_new_tokens + room
+        return max(sampling.max_new_tokens + room, self.abilities.fewest_tokens)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Return None: how many requests a server bears at once shows only when it is asked."""

@@ -34,8 +34,7 @@ class Purse:
 class Meter:
     """Adds up costs, and keeps spending and reservations together below the cap.
 
-    Lives in one event loop. `price` None is unknown, and allows no cap. The account's promise records what
-    a killed process may have spent.
+    Lives in one event loop. No price allows no cap. The promise is what a killed process may have spent.
     """
 
     STEPS = 50

@@ -54,9 +54,8 @@ def _opened(
 ) -> tuple[Connection, Abilities]:
     """Connect to an endpoint, and say what it can do by an earlier start of the run, or anew.
 
-    `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked; `known`:
-    the model's entry in the manifest. Raises `UsageError` for a cap without a price, `ModelError` for a
-    server that does not answer.
+    `scoring`: None for texts; `texts`: those of one request, where no server is asked; `known`: the entry in
+    the manifest. Raises `UsageError` for a cap without a price, `ModelError` where nobody answers.
     """
     offline = options.offline
     endpoint = open_endpoint(

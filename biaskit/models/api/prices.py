@@ -43,8 +43,7 @@ LAYOUT = SourceLayout("prices", "price", _Entry)
 def find_price(host: str, model: str) -> Price | None:
     """Return the price of exactly this model at this host: 0 on loopback, None if unknown.
 
-    No name is guessed from another: a dated version, a fine-tuned model and the same name at another host
-    have prices of their own.
+    No name is guessed from another: a dated or fine-tuned model, or one at another host, has its own price.
     """
     host = host.lower()
     if is_loopback(host):

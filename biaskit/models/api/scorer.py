@@ -17,7 +17,7 @@ from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.selected_ids import SelectedIds, ids_at_nodes
 from biaskit.models.api.stream import gather_all
-from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
+from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Refused
 from biaskit.models.api.wire import Reply, list_fields
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
@@ -54,9 +54,10 @@ class ApiScorer(ApiModel):
         super().__init__(connection, abilities, abilities.scored_formats(scoring.estimator))
         self._scoring = scoring
         formats = abilities.scored_formats("sampling")
+        new_tokens = max(scoring.new_tokens or 0, abilities.fewest_tokens)
         generator = ApiGenerator(connection, abilities, formats, batch_size)
         self._sampled = SampledScorer(
-            generator, samples=scoring.samples, longest=scoring.longest, new_tokens=scoring.new_tokens
+            generator, samples=scoring.samples, longest=scoring.longest, new_tokens=new_tokens
         )
         self._n_prompts: dict[tuple[TargetWord, ...], int] = {}  # of a cell with these target words
 
@@ -88,7 +89,7 @@ class ApiScorer(ApiModel):
             tokens += n * (self._prompt_tokens(request.prompt) + (added if name == "echo" else 0))
             # selected-ids also asks for the token ids of the prompt, and of it with each target word.
             calls += n + (1 + len(request.target_words) if name == "selected-ids" else 0)
-        return self._plan(cut(requests, 1), calls, tokens, prompts)
+        return self._plan(cut(requests, 1), calls, tokens, prompts * self.abilities.fewest_tokens)
 
     def _count_prompts(self, request: ScoreRequest, name: EstimatorName) -> int:
         """Return how many prompts are scored for a cell with these target words."""
@@ -147,7 +148,7 @@ class ApiScorer(ApiModel):
                 return [await self._echoed(request)]
             return [await self._selected(request)]
         except (BadAnswer, GaveUp, Refused) as trouble:
-            return [Failed(request.key, str(trouble))]
+            return [Failed(request.key, str(trouble), blocked=isinstance(trouble, Blocked))]
 
     async def _listed(self, request: ScoreRequest, k: int) -> Scored:
         """Answer a cell from the list of the most probable tokens after its prompt."""
@@ -179,7 +180,7 @@ class ApiScorer(ApiModel):
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
             name = request.key if not number else f"{request.key}-{number + 1}"
-            call = echo_call(self.connection.endpoint.model, prompt + text, name)
+            call = echo_call(self.connection.endpoint.model, prompt + text, self.abilities.spelling, name)
             # A server that computes every position slowly gets the time that it was measured to need.
             seconds = max(call.seconds, 6 * self.abilities.echo_latency)
             return await self.connection.controller.ask(

@@ -50,9 +50,8 @@ class SelectedIds:
     ) -> tuple[TokenIds, list[TokenIds]]:
         """Ask for the ids of a prompt and those of its continuations.
 
-        The tokens of prompt and continuation must begin with the prompt's own
-        (methods/probabilities#word-boundary); of whole sentences the prompt is what all have in common.
-        Raises `BadAnswer`, `GaveUp` or `Refused`.
+        Those of both must begin with the prompt's own (methods/probabilities#word-boundary); of whole
+        sentences the prompt is what all have in common. Raises `BadAnswer`, `GaveUp` or `Refused`.
         """
         asked = [prompt + text for text in continuations]
         before, *both = await gather_all(map(self._tokenize, asked if whole else [prompt, *asked]))

@@ -46,9 +46,8 @@ class LoopThread:
         """Yield the answers of jobs in whatever order they become ready, in groups that are ready together.
 
         At most `ahead` jobs are begun whose answers the reader does not have, so memory stays flat however
-        slow it is; while it writes, answers gather and share its next write. After `AskingStopped` from a
-        job the stream ends once running jobs are done; any other exception ends it at once. Closing the
-        iterator cancels running jobs.
+        slow it is; while it writes, answers gather and share its next write. After `AskingStopped` running
+        jobs are finished; any other exception ends the stream at once, and closing it cancels them.
         """
         loop, source = self._started(), iter(jobs)
         done: queue.SimpleQueue[Sequence[Answer] | BaseException] = queue.SimpleQueue()

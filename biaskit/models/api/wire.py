@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 Json = Mapping[str, Any]
+AS_IDS = "return_tokens_as_token_ids"  # vLLM's switch: lists name tokens as token_id:NN
 COMPLETIONS, CHATS = "completions", "chat/completions"  # paths below the base URL
 CONNECT_S = 5.0
 READ_S = 30.0
@@ -44,7 +45,8 @@ _BLOCK = re.compile(
 """Whole finish reasons and codes of errors that name a content filter; no two servers agree."""
 _SAYS_BLOCK = re.compile(
     "(?i)content management policy|blocked by (the |a |our )?content filter|content exists risk"
-    "|violates (our )?(usage guidelines|usage policies|content policy)|SAFETY_CHECK_TYPE|input was flagged"
+    r"|violat(es|ed|ing) (our )?(usage|content|moderation|guardrail)( safety)? (guidelines|polic[iy])"
+    r"|SAFETY_CHECK_TYPE|input was flagged|prompt was flagged|prompt injection"
     "|requires moderation|rejected (by|as a result of) (our|the) safety system"
 )
 """The same in the words of an error whose code says nothing: whole phrases, since errors echo prompts."""
@@ -76,8 +78,7 @@ class Call:
         """Return the request to send after an unusable answer.
 
         Some servers list no tokens if the drawn one ends the text. With the same seed they would draw it
-        every time, in later starts too; without a seed they draw another, and at a higher temperature, where
-        that leaves the list as it is, seldom the end again.
+        every time; without, and at a higher temperature where that leaves the list as it is, they seldom do.
         """
         if self.anew is None or self.body is None:
             return self
@@ -110,17 +111,18 @@ def names_block(name: object) -> bool:
 def answer_json(content: str | bytes) -> Any:
     """Parse a server's JSON. Raises `ValueError`, and nothing else.
 
-    An object of numbers that names one thing twice becomes a list of {token, logprob}: it tells two tokens
-    of one text, and a dictionary would keep the last.
+    An object of numbers that names one thing twice, two tokens of one text, becomes a list of entries.
     """
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
         named = dict(pairs)
-        if len(named) == len(pairs) or not all(type(x) in (int, float) and x <= 0 for _, x in pairs):
+        is_list = all(x is None or (type(x) in (int, float) and not x > 0) for x in named.values())
+        if len(named) == len(pairs) or not is_list:
             return named
         return [{"token": name, "logprob": value} for name, value in pairs]
 
-    return parse_json(content, object_pairs_hook=made)
+    # Servers in Python write NaN and -Infinity, which are no JSON, in lists of tokens.
+    return parse_json(content, object_pairs_hook=made, parse_constant=float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +279,14 @@ def read_reply(
         data = parsed if isinstance(parsed, dict) else None
     if status == 200 and data is not None and not data.get("error"):
         # The server's name is stored with every row: it is foreign text like a message.
-        names = {name: data.get(name) for name in ("model", "system_fingerprint")}
+        names = {name: data.get(name) for name in ("model", "provider", "system_fingerprint")}
         cleaned = {name: endpoint.clean(text) for name, text in names.items() if isinstance(text, str)}
         return Reply({**data, **cleaned})
-    message, kind, parameter = _error_of(endpoint, data, content)
+    told = _of_provider(data)
+    message, kind, parameter = _error_of(endpoint, told, content)
     reason = f"{status}: {message}" if message else f"status {status}"
-    if data is not None and _is_block(status, data.get("error", data), message):
-        raise Blocked(reason, status=status)
+    if told is not None and _is_block(status, told.get("error", told), message):
+        raise Blocked(f"blocked by the server's content filter ({reason})", status=status)
     if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
     if status == 200:
@@ -308,10 +311,21 @@ def read_reply(
     raise Refused(reason, parameter=parameter, status=status)
 
 
+def _of_provider(data: Json | None) -> Json | None:
+    """Return the error that an aggregator wraps in its own, which says "Provider returned error"."""
+    raw = inside(data, "error", "metadata", "raw")
+    with contextlib.suppress(ValueError, TypeError):
+        raw = answer_json(raw)
+    raw = {"message": raw} if raw and isinstance(raw, str) else raw
+    return raw if isinstance(raw, Mapping) else data
+
+
 def _is_block(status: int, error: object, message: str) -> bool:
     """Return whether an error says that a content filter took the prompt or the answer."""
-    codes = [inside(error, *path) for path in (("code",), ("type",), ("innererror", "code"))]
-    named = any(map(names_block, codes)) or _SAYS_BLOCK.search(message) is not None
+    paths = (("code",), ("type",), ("innererror", "code"), ("provider_specific_fields", "innererror", "code"))
+    codes = [inside(error, *path) for path in paths]
+    flagged = inside(error, "metadata", "flagged_input") is not None  # OpenRouter
+    named = flagged or any(map(names_block, codes)) or _SAYS_BLOCK.search(message) is not None
     return status in (200, 400, 403, 422, 451) and named
 
 

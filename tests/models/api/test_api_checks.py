@@ -103,6 +103,33 @@ SHAPES = {
         | {"refused": ("min_p", "repeat_penalty", "repetition_penalty", "top_k")},
         said=("wants max_completion_tokens", "/completions: no .404", "a new turn begins"),
     ),
+    "vLLM that names tokens by ids": Shape(
+        {"token_ids": "unless told"},
+        known={"spelling": {"return_tokens_as_token_ids": False}, "completions_k": 20, "chat_k": 20},
+        said=("listed tokens: texts only if asked, else token ids",),
+    ),
+    "token ids whatever it is told": Shape(
+        {"token_ids": "always"},
+        raw=TEXTS,
+        continued=TEXTS,
+        known={"spelling": {}, "completions_k": 0, "chat_k": 0},
+        said=(r"listed tokens, chat: none .it lists token ids such as token_id:\d+, not texts",),
+    ),
+    "token ids, and it knows no such field": Shape(
+        {"token_ids": "always", "rejects": {"return_tokens_as_token_ids"}},
+        raw=TEXTS,
+        continued=TEXTS,
+        said=("listed tokens, chat: none .it lists token ids",),
+    ),
+    "before the Responses API": Shape(  # which has no echo
+        {"fewest_tokens": 16, "completions": False, "rejects": {"max_tokens"}},
+        raw=(),
+        known={"fewest_tokens": 16, "chat_k": 20, "chat_limit": "max_completion_tokens"},
+        said=("fewest new tokens: 16",),
+    ),
+    "the last of a list has no value": Shape(
+        {"lies": "logprobs-last-null"}, known={"completions_k": 19, "chat_k": 19}
+    ),
     "llama.cpp": Shape(
         {"echo": "ignored", "n_cap": 1, "canned": CANNED, "system_fingerprint": None},
         raw=LISTED,

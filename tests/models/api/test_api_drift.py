@@ -103,6 +103,17 @@ def test_a_system_fingerprint_may_change_and_is_counted(cli: Ask) -> None:
     assert ", 3 system fingerprints" in said.notes
 
 
+def test_who_answers_for_an_aggregator_is_counted(cli: Ask) -> None:
+    """OpenRouter names it in `provider`; providers differ in what they run, which is no reason to stop."""
+    with ApiServer(behaviour=Behaviour(provider=["Azure", "Together"], system_fingerprint=None)) as server:
+        said = cli(*probe(server, *EIGHTY))
+    assert said.code == 0, said.err
+    assert {"toy": len(said.rows)} == said.names
+    assert {"toy | by Azure", "toy | by Together"} == {row["answered_by"] for row in said.rows}
+    assert ", 2 providers (Azure, Together)" in said.notes
+    assert "fingerprint" not in said.notes
+
+
 def test_another_model_of_the_run_goes_on(cli: Ask) -> None:
     with ApiServer() as server, ApiServer() as other:
         models = (f"toy=api:toy@{server.url}", f"two=api:toy@{other.url}")

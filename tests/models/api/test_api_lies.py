@@ -30,11 +30,11 @@ from fakes.api_server import GENERATION, LIES, ApiServer, Behaviour
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api import generator as drawing
-from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, log_probability
+from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, log_probability, may_hide
 from biaskit.models.api.echo import read_echo
 from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.scorer import ApiScorer
-from biaskit.models.api.trouble import BadAnswer
+from biaskit.models.api.trouble import BadAnswer, Refused
 from biaskit.models.api.wire import Reply
 from biaskit.models.matching import match
 from biaskit.records import Failed, PromptFormat, Sample, Scored
@@ -149,6 +149,7 @@ Told = tuple[str, str]
 RIGHT = ("right", "right")
 TOLD = ("as told", "as told")  # a text is what the server says it is
 NO_CHOICES, NO_NUMBER = "the answer has no choices", "none of the choices has a requested number"
+UNLISTED = "a log-probability as of a token outside a list"
 TWO_MODELS = "two models answered the calls of one prompt"
 
 
@@ -205,9 +206,12 @@ TABLE = {
         echo=again("every log-probability of the prompt is 0"),
         ids=again("the chosen token ids do not come back"),
     ),
+    "logprobs-last-null": told(RIGHT, ids=again("the chosen token ids do not come back")),
     "logprobs-positive": told(RIGHT, again("a log-probability above 0")),
-    "logprobs-nan": told(RIGHT, again("not JSON")),
-    "logprobs-infinite": told(RIGHT, again("not JSON")),
+    "logprobs-nan": told(
+        RIGHT, again("a log-probability that is not a number"), echo=again(UNLISTED), ids=again(UNLISTED)
+    ),
+    "logprobs-infinite": told(RIGHT, again("no listed token"), echo=again(UNLISTED), ids=again(UNLISTED)),
     "logprobs-text": told(RIGHT, again("a log-probability that is not a number")),
     "logprobs-zero": told(
         RIGHT,
@@ -390,6 +394,29 @@ def test_half_a_character_is_no_contradiction() -> None:
         {"token": "They", "logprob": -7.0, "bytes": ["84", None]},
     )
     assert [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0] == [value for _, value in found]
+
+
+@pytest.mark.parametrize("value", [None, math.nan, -math.inf, "NaN", "-Infinity", -9999.0])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_token_without_a_value_is_left_out_and_the_others_stay(value: Any, place: int) -> None:
+    """SGLang writes null for what is not finite (sglang#20323), servers in Python NaN, protobuf a word."""
+    entries: list[dict[str, Any]] = [{"token": "She", "logprob": -0.7}, {"token": "He", "logprob": -1.2}]
+    entries.insert(place, {"token": "It", "logprob": value})
+    assert (("She", -0.7), ("He", -1.2)) == listing(*entries)
+    block = {"content": [{"token": "x", "top_logprobs": entries}]}
+    unknown = value not in (-math.inf, "-Infinity", -9999.0)
+    # Before others it is not the least probable: nothing bounds it.
+    hides = may_hide(AnswerChoice(0, "x", "length", {"logprobs": block}), 3)
+    assert (unknown and place < 2) == hides
+
+
+@pytest.mark.parametrize(
+    "names", [("token_id:40", "token_id:7"), (" She", "token_id:7"), ("40", "7"), ("40",)]
+)
+def test_ids_of_tokens_are_no_texts(names: tuple[str, ...]) -> None:
+    """vLLM with --return-tokens-as-token-ids; mlx_lm names tokens by bare numbers."""
+    with pytest.raises(Refused, match=r"it lists token ids such as .*, not texts"):
+        listing(*({"token": name, "logprob": -1.5} for name in names))
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,31 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from fakes.api_cases import MODEL, ONE_BY_ONE, cells, generate, generating, samples, score, scoring
+from fakes.api_cases import (
+    MODEL,
+    ONE_BY_ONE,
+    Ask,
+    cells,
+    generate,
+    generating,
+    probe,
+    samples,
+    score,
+    scoring,
+)
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares
 from biaskit.measures.probe.shares.top_k import Sought, bound_masses
 from biaskit.models.api.answer_files import AnswerFiles
 from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide, reasons_first
+from biaskit.models.api.checks import LEAST
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
@@ -93,6 +106,15 @@ AZURE = {
     "param": "prompt",
     "innererror": {"code": "ResponsibleAIPolicyViolation"},
 }
+
+
+def wrapped(raw: Any) -> dict[str, Any]:
+    """What a provider answered, inside an aggregator's error, as in vectorize-io/hindsight#58."""
+    raw = raw if isinstance(raw, str) else json.dumps(raw)
+    metadata = {"raw": raw, "provider_name": "Azure"}
+    return {"error": {"message": "Provider returned error", "code": 400, "metadata": metadata}}
+
+
 BLOCKS = {
     "Azure": (400, {"error": AZURE}),
     "through LiteLLM": (400, {"error": {"message": f"AzureException - {AZURE['message']}", "code": "400"}}),
@@ -103,10 +125,21 @@ BLOCKS = {
     "in place of an answer": (200, {"error": {"message": "No.", "code": "PROHIBITED_CONTENT"}}),
     "DeepSeek": (400, {"error": {"message": "Content Exists Risk"}}),
     "xAI": (403, {"error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}),
+    "inside OpenRouter's": (400, wrapped({"error": AZURE})),
+    "inside OpenRouter's, as words": (400, wrapped("Output blocked by content filtering policy")),
+    "OpenRouter's moderation": (403, {"error": {"message": "No", "metadata": {"flagged_input": "a man"}}}),
+    "LiteLLM's fields": (
+        *(400, {"error": {"message": "No.", "code": "400", "provider_specific_fields": AZURE}}),
+    ),
+    "OpenAI's usage policy": (
+        *(400, {"error": {"message": "flagged as potentially violating our usage policy."}}),
+    ),
+    "a guardrail": (400, {"error": {"message": "Violated guardrail policy"}}),
     "Zhipu": (400, {"error": {"code": "1301", "message": "..."}}),
     "Aliyun": (400, {"error": {"code": "data_inspection_failed", "message": "..."}}),
 }
 OTHERS = {
+    "another error inside OpenRouter's": (400, wrapped({"error": {"message": "no", "code": "no_model"}})),
     "a key": (401, {"error": {"message": "no key", "code": "content_filter"}}),
     "an account": (403, {"error": {"message": "Your account was flagged.", "code": "forbidden"}}),
     "a parameter": (400, {"error": {"message": "Unknown parameter 'top_k'.", "param": "top_k"}}),
@@ -179,6 +212,65 @@ def test_a_blocked_cell_fails_with_the_reason_and_is_asked_once(
         assert 2 == server.calls
     assert [Scored, Failed] == [type(answer) for answer in answers]
     assert "filter" in answers[1].reason
+
+
+@pytest.fixture
+def folder(quick_folder: Path) -> Path:
+    return quick_folder
+
+
+FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "code", "note"),
+    [
+        (
+            "top-k",
+            3,
+            r"toy: 2 prompts failed \(blocked by the server's content filter \(400: The prompt",
+        ),
+        ("sampling", 0, r"toy: a content filter took 200 of 2\d\d answers"),  # at most 100 a prompt
+    ],
+)
+def test_a_block_is_said_as_what_it_is(cli: Ask, estimator: str, code: int, note: str) -> None:
+    """Nothing that the command could do about it; a sample that was taken names nobody."""
+    with ApiServer(MODEL) as server:
+        server.script(lambda number, path, body: "400-filter" if "plumber" in str(body) else None)
+        said = cli(*probe(server, *FOUR, "--estimator", estimator))
+    assert code == said.code, said.err
+    assert re.search(note, said.notes)
+    assert "rerun the command" not in said.notes
+    assert ("it would be blocked again" in said.notes) == (code == 3)
+
+
+def test_a_text_that_azure_took_without_saying_so_is_filtered() -> None:
+    """Beside its filter's word the reason is that of a text."""
+    taken: dict[str, Any] = {"content_filter_results": {"hate": {"filtered": True, "severity": "medium"}}}
+    for reason in ("stop", None):
+        answer = {"message": {"content": ""}, "finish_reason": reason, **taken}
+        assert ["filter"] == [choice.finish for choice in choices(Reply({"choices": [answer]}), 1)]
+    answer |= {"message": {"content": "She is."}, "finish_reason": "stop"}
+    assert ["stop"] == [choice.finish for choice in choices(Reply({"choices": [answer]}), 1)]
+
+
+WORDS = {
+    # The words of OpenAI, of pydantic, of Alibaba, of JSON schema.
+    "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 1.": 16,
+    "[{'loc': ['body', 'max_tokens'], 'msg': 'Input should be greater than or equal to 16'}]": 16,
+    "Range of max_tokens should be [16, 8192]": 16,
+    "1 is less than the minimum of 16 - 'max_tokens'": 16,
+    "max_completion_tokens must be at least 8": 8,
+    "max_tokens must be less than or equal to 8192": 0,
+    "max_tokens is too large: 100000. This model supports at most 4096 completion tokens": 0,
+    "'logprobs' must be at least 1": 0,
+}
+
+
+@pytest.mark.parametrize("error", WORDS)
+def test_the_fewest_tokens_that_an_error_names(error: str) -> None:
+    least = LEAST.match(error)
+    assert WORDS[error] == (int(least[1]) if least else 0)
 
 
 def test_a_batch_service_that_blocks_one_request_gives_an_outcome(tmp_path: Path) -> None:
@@ -326,5 +418,9 @@ def test_an_object_that_names_a_token_twice_keeps_both() -> None:
         '{"a": -1, "a": -2.5}'
     )
     assert {"id": "2", "n": 1} == answer_json(b'{"id": "1", "id": "2", "n": 1}')
-    with pytest.raises(ValueError, match="not a JSON number"):
-        answer_json('{"a": NaN}')
+    assert [{"token": "a", "logprob": -1}, {"token": "a", "logprob": None}] == answer_json(
+        '{"a": -1, "a": null}'
+    )
+    assert {"a": -math.inf} == answer_json('{"a": -Infinity}')
+    with pytest.raises(ValueError, match="Expecting value"):
+        answer_json('{"a": }')
