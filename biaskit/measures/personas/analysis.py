@@ -48,9 +48,9 @@ from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {
-    "association": 2,
+    "association": 3,
     "outcomes": 3,
-    "representation": 3,
+    "representation": 4,
     "labels": 2,
     "words": 6,
     "srb": 6,

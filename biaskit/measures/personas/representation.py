@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.common.wording import joined
+from biaskit.common.wording import count, joined
 from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
@@ -61,6 +61,7 @@ def representation_rows(
             n_refused=int(text.refused),
             n_empty=int(text.empty and text.finish != "length"),
             n_cut=int(text.finish == "length"),
+            n_not_english=int(not (text.read or text.refused or text.empty)),
         )
         if text.gender:
             # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
@@ -116,7 +117,7 @@ _NO_SHARES = _Shares(Proportion(None), Proportion(None), None, NOT_ENGLISH)
 
 _COUNTS = (
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
-    *("n_refused", "n_empty", "n_cut"),
+    *("n_refused", "n_empty", "n_cut", "n_not_english"),
 )
 
 
@@ -139,6 +140,8 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
     independent = inferred**2 / counts["n_squared"] if inferred else 0
     if independent < inferred:
         reason = f"copies: {inferred} texts with a gender are worth {independent:.1f} independent ones"
+    if foreign := counts["n_not_english"]:
+        reason = joined([reason, f"{foreign} of {count(n_texts, 'text')} not in English"])
     shares = proportion(female, inferred, independent), proportion(nonbinary, inferred, independent)
     bounds = ((female + counts["n_not_inferred"]) / n_texts, female / n_texts) if n_texts else None
     return _Shares(*shares, bounds, reason)

@@ -1,69 +1,140 @@
-"""Whether texts are in English: the rules of association read no other language (methods/texts#english)."""
+"""Which texts are in English: the rules of association read no other language (methods/texts#english)."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 
 from biaskit.common.wording import count
+from biaskit.corpora.loaders import english_counts
 from biaskit.measurement import words
 from biaskit.tables.reasons import NOT_ENGLISH
 
 _SAYS: Mapping[str, str] = words("personas")["english"]
 FUNCTION_WORDS = frozenset(_SAYS["function_words"].split())
-"""Words that English cannot do without and that its neighbours do not write; ours."""
+"""Of English, without pronouns; ours, as are those of other languages."""
+OF_OTHERS = frozenset(_SAYS["of_others"].split())
 
-LEAST_SHARE = 0.03
-"""Of a text's words: 1,348 personas by text-davinci-003 have 0.097 or more, other languages 0 to 0.02."""
-FEWEST_WORDS = 30
-"""A text or a file of fewer words is not judged: six words of English may hold none of these."""
+FEWEST_KINDS = 2
+"""Different function words that a text must have of other languages: one may be a name's, or a slip."""
+FEWEST_WORDS, LEAST_SHARE, LEAST_KNOWN = 30, 0.03, 0.5
+"""Of a language without a list: a text of so many words has fewer function words and words of English."""
 MOST_FOREIGN = 0.1
 """Share of a model's texts that may be in another language: above it there is no share and no conclusion."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"(?<!['\u2019])[^\W\d_]+")  # not ve of they've
+_OF_NAME = re.compile(rf"(?<=[^\W\d_])((?:\s(?:{_SAYS['of_names'].replace(' ', '|')}))+)(?=\s[A-Z])")
+_FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is what is left of "it\u2019s" in a wrong encoding
+_SENTENCE = re.compile(r"[^.!?\n]+")
+
+
+@dataclass(slots=True)
+class Language:
+    """The function words of a text, or of several, and what they say."""
+
+    n_english: int = 0  # function words, as all that follows
+    n_other: int = 0
+    kinds: set[str] = field(default_factory=set)  # the different ones of other languages
+    n_plain: int = 0  # words in lower case, with few function words of English about them: no names
+    n_known: int = 0  # those of them that the Brown corpus has
+
+    @classmethod
+    def of(cls, text: str) -> Language:
+        """Count in one text; a word with letters that English does not write is of another language."""
+        written = _WORD.findall(_OF_NAME.sub("", unicodedata.normalize("NFC", text)))
+        capitals, lowered = text.isupper(), list[str]()
+        for word in written:  # La Paz and José are names; in English a sentence begins with The
+            if capitals or not word[0].isupper() or word.lower() in FUNCTION_WORDS:
+                lowered.append(word.lower())
+        others = [word for word in lowered if word in OF_OTHERS or _FOREIGN.search(word)]
+        found = cls(sum(map(FUNCTION_WORDS.__contains__, lowered)), len(others), set(others))
+        if found.n_english < LEAST_SHARE * len(lowered) and not capitals:
+            found.n_plain, found.n_known = len(lowered), sum(map(_brown().__contains__, lowered))
+        return found
+
+    def add(self, other: Language) -> None:
+        """Count those of another text too."""
+        self.n_english += other.n_english
+        self.n_other += other.n_other
+        self.kinds |= other.kinds
+        self.n_plain += other.n_plain
+        self.n_known += other.n_known
+
+    @property
+    def english(self) -> bool | None:
+        """Whether it is English; None where there is too little to tell, as of names alone."""
+        if self.n_plain >= FEWEST_WORDS and self.n_known < LEAST_KNOWN * self.n_plain:
+            return False
+        if self.n_other > self.n_english and len(self.kinds) >= FEWEST_KINDS:
+            return False
+        return True if self.n_english > self.n_other else None
+
+
+@cache
+def _brown() -> frozenset[str]:
+    return frozenset(english_counts())
+
+
+def english_parts(text: str) -> str:
+    """Blank a text in another language, or its sentences that are; what is left keeps its place."""
+    whole = Language.of(text)
+    if whole.english is False:
+        return " " * len(text)
+    if len(whole.kinds) < FEWEST_KINDS:
+        return text
+    return _SENTENCE.sub(
+        lambda part: " " * len(part[0]) if Language.of(part[0]).english is False else part[0], text
+    )
 
 
 @dataclass(slots=True)
 class EnglishEvidence:
-    """How much of the texts of one model, or one file, is English; texts are added one at a time."""
+    """Which texts of one model, or one file, are in English; texts are added one at a time.
 
-    n_judged: int = 0  # texts of at least FEWEST_WORDS words
-    n_foreign: int = 0  # those of them in which English function words are missing
-    _n_words: int = 0  # of all texts, short ones too
-    _n_english: int = 0
+    Texts that say too little are judged together: however long, each other one is one text.
+    """
 
-    def add(self, text: str) -> None:
-        """Count the English function words of one text."""
-        written = _WORD.findall(text.lower())
-        english = sum(map(FUNCTION_WORDS.__contains__, written))
-        self._n_words += len(written)
-        self._n_english += english
-        if len(written) >= FEWEST_WORDS:
-            self.n_judged += 1
-            self.n_foreign += english < LEAST_SHARE * len(written)
+    n_texts: int = 0
+    _n_foreign: int = 0
+    _n_untold: int = 0
+    _untold: Language = field(default_factory=Language)
+
+    def add(self, text: str) -> bool | None:
+        """Judge one text: whether it is English, None where it says too little."""
+        if not text.strip():
+            return None
+        language = Language.of(text)
+        self.n_texts += 1
+        self._n_foreign += language.english is False
+        if language.english is None:
+            self._n_untold += 1
+            self._untold.add(language)
+        return language.english
 
     @property
-    def share(self) -> float | None:
-        """English function words among all words; None without a word."""
-        return self._n_english / self._n_words if self._n_words else None
+    def n_foreign(self) -> int:
+        """How many texts are not in English."""
+        return self._n_foreign + self._n_untold * (self._untold.english is False)
 
     @property
     def read(self) -> bool:
         """Whether the rules can read these texts; also where there is too little to tell."""
-        if self._n_words >= FEWEST_WORDS and self._n_english < LEAST_SHARE * self._n_words:
-            return False
-        return self.n_foreign <= MOST_FOREIGN * self.n_judged
+        return self.n_foreign <= MOST_FOREIGN * self.n_texts
+
+    def reads(self, english: bool | None) -> bool:
+        """Whether the rules can read one of these texts, as `add` judged it."""
+        return self.read and (self._untold.english if english is None else english) is not False
 
     def record(self) -> Mapping[str, object]:
         """Return what analysis.json says of it."""
-        return {"function_words": self.share, "n_judged": self.n_judged, "n_not_english": self.n_foreign}
+        return {"n_texts": self.n_texts, "n_not_english": self.n_foreign}
 
     def note(self, label: str) -> str | None:
-        """Warn of texts that are not in English; None where all that was judged is."""
-        if self.read and not self.n_foreign:
+        """Warn of texts that are not in English; None where there are none."""
+        if not self.n_foreign:
             return None
-        said = _SAYS["some" if self.read else "all"]
-        foreign = f"{self.n_foreign:,} of {count(self.n_judged, 'text')} of {FEWEST_WORDS} or more words"
-        rule = f"under {100 * LEAST_SHARE:g} % a text counts as not English"
-        return said.format(label, NOT_ENGLISH, 100 * (self.share or 0), foreign=foreign, rule=rule)
+        foreign = f"{self.n_foreign:,} of {count(self.n_texts, 'text')}"
+        return _SAYS["some"].format(label, foreign) if self.read else _SAYS["all"].format(label, NOT_ENGLISH, foreign)
