@@ -76,13 +76,13 @@ def representation_rows(
         if batch is None and not any(of_templates.values()):
             continue
         share, year = workforce.get(occupation, (None, None))
-        of_scope: Row = {"workforce_share": share, "workforce_year": year}
-        if scopes:
-            of_scope = {**of_scope, "debiasing_id": scope[0], "context": scope[1]}
+        of_work: Row = {"workforce_share": share, "workforce_year": year}
+        of_scope: Row = {"debiasing_id": scope[0], "context": scope[1]} if scopes else {}
         for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
             of_item = {"model": model, "occupation": occupation, "template_id": template}
             numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
-            rows.append({**of_item, **numbers, **of_scope, "reason": shares.reason})
+            foreign = {"n_not_english": counts["n_not_english"]}
+            rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": shares.reason})
     return rows
 
 
@@ -117,7 +117,7 @@ _NO_SHARES = _Shares(Proportion(None), Proportion(None), None, NOT_ENGLISH)
 
 _COUNTS = (
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
-    *("n_refused", "n_empty", "n_cut", "n_not_english"),
+    *("n_refused", "n_empty", "n_cut"),
 )
 
 
