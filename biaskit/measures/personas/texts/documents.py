@@ -353,11 +353,12 @@ def _as_read(
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
+    reads = {(label, told): english[label].reads(told) for label in english for told in (True, False, None)}
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
-        is_read = english[text.model].reads(text.english)
+        is_read = reads[text.model, text.english]
         of_text = text.association if is_read else replace(text.association, gender=None, rule_id=NOT_READ)
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,12 +42,18 @@ def _counts(text: str) -> Counter[str]:
             lowered[word.lower()] += n
     found = Counter[str]()
     for word, n in lowered.items():
-        if word in FUNCTION_WORDS or word in OF_OTHERS or (not word.isascii() and _FOREIGN.search(word)):
+        if word in FUNCTION_WORDS or word in OF_OTHERS or (not word.isascii() and _is_foreign(word)):
             found[word] = n
     if not capitals and _n_english(found) < LEAST_SHARE * lowered.total():
         known = sum(n for word, n in lowered.items() if word in _brown())
         found.update({_UNTOLD: lowered.total(), _KNOWN: known})
     return found
+
+
+def _is_foreign(word: str) -> bool:
+    """Whether a word has letters that English does not write, and is none of its loans: café, naïve."""
+    plain = unicodedata.normalize("NFD", word[:40]).encode("ascii", "ignore").decode()
+    return bool(_FOREIGN.search(word)) and plain not in _brown()
 
 
 def _n_english(counts: Counter[str]) -> int:
@@ -92,10 +99,7 @@ def english_parts(text: str) -> str:
 
 @dataclass(slots=True)
 class EnglishEvidence:
-    """Which texts of one model, or one file, are in English; texts are added one at a time.
-
-    Those that say too little are judged together.
-    """
+    """Which texts of one model, or one file, are in English; texts are added one at a time."""
 
     n_texts: int = 0  # that are not empty
     _n_foreign: int = 0
@@ -116,7 +120,13 @@ class EnglishEvidence:
     @property
     def n_foreign(self) -> int:
         """How many texts are not in English."""
-        return self._n_foreign + self._n_untold * (_is_english(self._untold) is False)
+        return self._n_foreign + self._n_untold * (self._rest is False)
+
+    @property
+    def _rest(self) -> bool | None:
+        """Judge texts that say too little as most others are; where no others decide, all together."""
+        n_english = self.n_texts - self._n_foreign - self._n_untold
+        return _is_english(self._untold) if n_english == self._n_foreign else n_english > self._n_foreign
 
     @property
     def read(self) -> bool:
@@ -125,7 +135,7 @@ class EnglishEvidence:
 
     def reads(self, english: bool | None) -> bool:
         """Whether the rules can read one of these texts, as `add` judged it."""
-        return self.read and (_is_english(self._untold) if english is None else english) is not False
+        return self.read and (self._rest if english is None else english) is not False
 
     def note(self, label: str) -> str | None:
         """Warn of texts that are not in English; None where there are none."""
