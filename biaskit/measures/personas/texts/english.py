@@ -21,8 +21,8 @@ OF_OTHERS = frozenset(_SAYS["of_others"].split())
 
 FEWEST_KINDS = 2
 """Different words of other languages that a text must have: one may be a name's, or a slip."""
-FEWEST_WORDS, LEAST_SHARE, LEAST_KNOWN = 30, 0.03, 0.5
-"""A language without a list: in so many words, fewer are function words, and fewer the Brown corpus has."""
+FEWEST_WORDS, LEAST_SHARE, LEAST_KNOWN = 6, 0.03, 0.25
+"""A language without a list: of so many words, fewer are function words, and fewer the Brown corpus has."""
 MOST_FOREIGN = 0.1
 """Share of a model's texts that may be in another language: above it there is no share and no conclusion."""
 
@@ -30,6 +30,7 @@ _WORD = re.compile(r"(?<!['\u2019])[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")  # 
 _OF_NAME = re.compile(rf"(?:\s(?:{_SAYS['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
+_PRONOUNS = frozenset(("he", "she", "it", "they", "him", "her", "them", "his", "hers", "their"))
 _UNTOLD, _KNOWN = "(words)", "(known)"  # counted where function words are few; no words themselves
 
 
@@ -38,13 +39,15 @@ def _counts(text: str) -> Counter[str]:
     lowered, capitals = Counter[str](), text.isupper()
     for word, n in Counter(_WORD.findall(_OF_NAME.sub("", text))).items():
         # La Paz and José are names; in English a sentence begins with The.
-        if capitals or not word[0].isupper() or word.lower() in FUNCTION_WORDS:
+        name = word[0].isupper() and not capitals and word.lower() not in FUNCTION_WORDS
+        if not name and word.lower() not in _PRONOUNS:
             lowered[word.lower()] += n
     found = Counter[str]()
     for word, n in lowered.items():
         if word in FUNCTION_WORDS or word in OF_OTHERS or (not word.isascii() and _is_foreign(word)):
             found[word] = n
-    if not capitals and _n_english(found) < LEAST_SHARE * lowered.total():
+    few = _n_english(found) < LEAST_SHARE * lowered.total()
+    if few and not capitals and 3 * text.count(",") < lowered.total():  # no list of skills
         known = sum(n for word, n in lowered.items() if word in _brown())
         found.update({_UNTOLD: lowered.total(), _KNOWN: known})
     return found
@@ -124,9 +127,11 @@ class EnglishEvidence:
 
     @property
     def _rest(self) -> bool | None:
-        """Judge texts that say too little as most others are; where no others decide, all together."""
-        n_english = self.n_texts - self._n_foreign - self._n_untold
-        return _is_english(self._untold) if n_english == self._n_foreign else n_english > self._n_foreign
+        """Judge texts that say too little as most others are; where those are few or even, all together."""
+        n_others = self.n_texts - self._n_untold
+        if n_others <= MOST_FOREIGN * self.n_texts or 2 * self._n_foreign == n_others:
+            return _is_english(self._untold)
+        return 2 * self._n_foreign < n_others
 
     @property
     def read(self) -> bool:
