@@ -61,8 +61,8 @@ def representation_rows(
             n_refused=int(text.refused),
             n_empty=int(text.empty and text.finish != "length"),
             n_cut=int(text.finish == "length"),
-            n_not_english=int(not (text.read or text.refused or text.empty)),
         )
+        tally["n_not_english"] += not (text.read or text.refused or text.empty)
         if text.gender:
             # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
             copies[of_text, text.unit, text.gender] += 1

@@ -252,6 +252,7 @@ def _read(
                 outcome = None  # nothing else is asked of an imported text: it is what the user says it is
             of_row: dict[str, Any] = {name: row.get(name) for name in _OF_ROW}
             as_read = legible(text)
+            of_row["english"] = stored.english[row["model"]].add(as_read)
             stored.by_key[key] = TextDocument(
                 **of_row,
                 finish=finish,
@@ -261,7 +262,6 @@ def _read(
                 outcome=outcome,
                 mark=first_mark(text),
                 shingles=shingles_of(text),
-                english=stored.english[row["model"]].add(as_read),
             )
             stored.evidence[row["model"]].add(as_read)
             content = canonical_json([key, text, finish])

@@ -31,26 +31,21 @@ _OF_NAME = re.compile(rf"(?:\s(?:{_SAYS['of_names'].replace(' ', '|')})){{1,3}}(
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _PRONOUNS = frozenset(("he", "she", "it", "they", "him", "her", "them", "his", "hers", "their"))
-_UNTOLD, _KNOWN = "(words)", "(known)"  # counted where function words are few; no words themselves
 
 
-def _counts(text: str) -> Counter[str]:
-    """Count the function words of a text, and words with letters that English does not write."""
-    lowered, capitals = Counter[str](), text.isupper()
+def _words(text: str) -> Counter[str]:
+    """Count the words of a text without pronouns and names (La Paz, José), and its commas."""
+    capitals, found = text.isupper(), Counter({",": text.count(",")})
     for word, n in Counter(_WORD.findall(_OF_NAME.sub("", text))).items():
-        # La Paz and José are names; in English a sentence begins with The.
-        name = word[0].isupper() and not capitals and word.lower() not in FUNCTION_WORDS
-        if not name and word.lower() not in _PRONOUNS:
-            lowered[word.lower()] += n
-    found = Counter[str]()
-    for word, n in lowered.items():
-        if word in FUNCTION_WORDS or word in OF_OTHERS or (not word.isascii() and _is_foreign(word)):
-            found[word] = n
-    few = _n_english(found) < LEAST_SHARE * lowered.total()
-    if few and not capitals and 3 * text.count(",") < lowered.total():  # no list of skills
-        known = sum(n for word, n in lowered.items() if word in _brown())
-        found.update({_UNTOLD: lowered.total(), _KNOWN: known})
+        lowered = word.lower()  # in English a sentence begins with The
+        is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
+        if not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS):
+            found[lowered] += n
     return found
+
+
+def _others(words: Counter[str]) -> list[str]:
+    return [word for word in words if word in OF_OTHERS or (not word.isascii() and _is_foreign(word))]
 
 
 def _is_foreign(word: str) -> bool:
@@ -59,28 +54,22 @@ def _is_foreign(word: str) -> bool:
     return bool(_FOREIGN.search(word)) and plain not in _brown()
 
 
-def _n_english(counts: Counter[str]) -> int:
-    return sum(map(counts.__getitem__, FUNCTION_WORDS & counts.keys()))
-
-
-def _others(counts: Counter[str]) -> set[str]:
-    return counts.keys() - FUNCTION_WORDS - {_UNTOLD, _KNOWN}
-
-
-def _is_english(counts: Counter[str]) -> bool | None:
-    """Judge a text, or several, by their counts; None where they say too little, as names alone do."""
-    if counts[_UNTOLD] >= FEWEST_WORDS and counts[_KNOWN] < LEAST_KNOWN * counts[_UNTOLD]:
-        return False
-    n_english, others = _n_english(counts), _others(counts)
-    n_others = sum(map(counts.__getitem__, others))
+def _judge(words: Counter[str]) -> bool | None:
+    n_words, others = words.total() - words[","], _others(words)
+    n_english = sum(n for word, n in words.items() if word in FUNCTION_WORDS)
+    n_others = sum(map(words.__getitem__, others))
     if len(others) >= FEWEST_KINDS and n_others > n_english:
+        return False
+    is_list = 3 * words[","] >= n_words  # of skills
+    few = n_words >= FEWEST_WORDS and n_english < LEAST_SHARE * n_words and not is_list
+    if few and sum(n for word, n in words.items() if word in _brown()) < LEAST_KNOWN * n_words:
         return False
     return n_english > n_others or None
 
 
 def is_english(text: str) -> bool | None:
-    """Judge one text: whether it is English, None where it says too little."""
-    return _is_english(_counts(text))
+    """Judge one text: whether it is English, None where it says too little, as names alone do."""
+    return _judge(_words(text))
 
 
 @cache
@@ -94,10 +83,10 @@ def english_parts(text: str) -> str:
     def read(part: re.Match[str]) -> str:
         return " " * len(part[0]) if is_english(part[0]) is False else part[0]
 
-    counts = _counts(text)
-    if _is_english(counts) is False:
+    words = _words(text)
+    if _judge(words) is False:
         return " " * len(text)
-    return _SENTENCE.sub(read, text) if len(_others(counts)) >= FEWEST_KINDS else text
+    return _SENTENCE.sub(read, text) if len(_others(words)) >= FEWEST_KINDS else text
 
 
 @dataclass(slots=True)
@@ -111,13 +100,15 @@ class EnglishEvidence:
 
     def add(self, text: str) -> bool | None:
         """Judge one text as `is_english` does, and keep what it says."""
-        counts = _counts(text)
-        english = _is_english(counts)
-        self.n_texts += bool(text.strip())
+        if not text.strip():
+            return None
+        found = _words(text)
+        english = _judge(found)
+        self.n_texts += 1
         self._n_foreign += english is False
         if english is None:
-            self._n_untold += bool(text.strip())
-            self._untold.update(counts)
+            self._n_untold += 1
+            self._untold.update(found)
         return english
 
     @property
@@ -130,7 +121,7 @@ class EnglishEvidence:
         """Judge texts that say too little as most others are; where those are few or even, all together."""
         n_others = self.n_texts - self._n_untold
         if n_others <= MOST_FOREIGN * self.n_texts or 2 * self._n_foreign == n_others:
-            return _is_english(self._untold)
+            return _judge(self._untold)
         return 2 * self._n_foreign < n_others
 
     @property
