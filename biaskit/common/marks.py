@@ -13,11 +13,13 @@ _TAGS = (
     "|ul|bos|eos|pad|unk|(?:start|end)_of_(?:turn|text|image)|return|newline|linebreak|nl|lf|cr|crlf"
 )
 """Of HTML, of models and of exports; any other word in angles is a word: x <y> z, List<String>."""
-_MAY_HOLD = re.compile(rf"[<&\\[{{_{_SIGNS}]")
+_MAY_HOLD = re.compile(rf"[<&\\[{{_{_SIGNS}]|\A\W{{0,3}}[bu]['\"]")
 _MARK = re.compile(
     rf"""
       &(?:amp;)* (?P<code> (?: \#x[\da-f]{{1,6}} | \#\d{{1,7}} | (?!lt;/?[a-z])[a-z][a-z\d]{{1,30}} ); )
     | \\{{1,4}}u(?P<escape> [0-9a-f]{{4}} )
+    | (?P<bytes> (?: \\{{1,2}}x[0-9a-f]{{2}} )+ )
+    | (?-i: \A\W{{0,3}}[bu] (?= (?P<quote> ['"] ).*(?P=quote)\W{{0,3}}\Z ) )
     | (?P<path> \b[a-z]:\\\S+ )
     | (?-i: (?<![\s$/{{}}\\])\\{{1,4}}[nrt] | \\{{1,4}}[nrt](?![a-z]) | (?<=\\[nrt])\\{{1,4}}[nrt] )
     | (?-i: (?<![a-z])[{_SIGNS}] | [{_SIGNS}](?![a-z]) ) | _x000[9ad]_
@@ -48,6 +50,8 @@ def first_mark(text: str) -> str | None:
 def _read(match: re.Match[str]) -> str:
     written, code = match[0], match["code"] or (match["escape"] and f"#x{match['escape']};")
     read_as = html.unescape(f"&{code}") if code else " "
+    if match["bytes"]:
+        read_as = bytes.fromhex(re.sub(r"\\+x", "", match["bytes"])).decode(errors="replace")
     if match["path"] or read_as == written:  # a path, or a name that HTML does not know
         return written
     return " " * len(written) if read_as.isspace() else read_as.ljust(len(written), _NOTHING)

@@ -32,7 +32,8 @@ COLUMNS = [  # reference/tables#table-representation
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
-    *("share_if_dropped_female", "share_if_dropped_male", "workforce_share", "workforce_year", "reason"),
+    *("share_if_dropped_female", "share_if_dropped_male", "workforce_share", "workforce_year"),
+    *("n_not_english", "reason"),
 ]
 
 

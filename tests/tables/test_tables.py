@@ -59,7 +59,7 @@ PROMISED = {
     "n_not_inferred, "
     "n_refused, n_empty, n_cut, female_share, ci_low, ci_high, se, nonbinary_share, "
     "nonbinary_ci_low, nonbinary_ci_high, share_if_dropped_female, share_if_dropped_male, "
-    "workforce_share, workforce_year, reason",
+    "workforce_share, workforce_year, n_not_english, reason",
     "deciles": "model, template_id, workforce_side, decile_low, decile_high, n_occupations",
     "marked_words": "model, occupation, origin, gender, against, method, rank, word, z, q_value, "
     "count_target, count_unmarked, documents_target, documents_unmarked, is_pronoun, "

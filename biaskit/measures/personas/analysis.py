@@ -48,9 +48,9 @@ from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {
-    "association": 2,
+    "association": 3,
     "outcomes": 3,
-    "representation": 3,
+    "representation": 4,
     "labels": 2,
     "words": 6,
     "srb": 6,
@@ -133,7 +133,7 @@ def _make_tables(
     results.notes += _representation_notes(representation, results)
     of_english: dict[str, object] = {}
     for label, evidence in documents.english.items():
-        of_english[label] = evidence.record()
+        of_english[label] = {"n_texts": evidence.n_texts, "n_not_english": evidence.n_foreign}
         if note := evidence.note(label):
             results.notes.append(note)
     results.record["english"] = of_english

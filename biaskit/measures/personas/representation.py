@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.common.wording import joined
+from biaskit.common.wording import count, joined
 from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
@@ -62,6 +62,7 @@ def representation_rows(
             n_empty=int(text.empty and text.finish != "length"),
             n_cut=int(text.finish == "length"),
         )
+        tally["n_not_english"] += not (text.read or text.refused or text.empty)
         if text.gender:
             # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
             copies[of_text, text.unit, text.gender] += 1
@@ -75,13 +76,13 @@ def representation_rows(
         if batch is None and not any(of_templates.values()):
             continue
         share, year = workforce.get(occupation, (None, None))
-        of_scope: Row = {"workforce_share": share, "workforce_year": year}
-        if scopes:
-            of_scope = {**of_scope, "debiasing_id": scope[0], "context": scope[1]}
+        of_work: Row = {"workforce_share": share, "workforce_year": year}
+        of_scope: Row = {"debiasing_id": scope[0], "context": scope[1]} if scopes else {}
         for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
             of_item = {"model": model, "occupation": occupation, "template_id": template}
             numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
-            rows.append({**of_item, **numbers, **of_scope, "reason": shares.reason})
+            foreign = {"n_not_english": counts["n_not_english"]}
+            rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": shares.reason})
     return rows
 
 
@@ -139,6 +140,8 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
     independent = inferred**2 / counts["n_squared"] if inferred else 0
     if independent < inferred:
         reason = f"copies: {inferred} texts with a gender are worth {independent:.1f} independent ones"
+    if foreign := counts["n_not_english"]:
+        reason = joined([reason, f"{foreign} of {count(n_texts, 'text')} not in English"])
     shares = proportion(female, inferred, independent), proportion(nonbinary, inferred, independent)
     bounds = ((female + counts["n_not_inferred"]) / n_texts, female / n_texts) if n_texts else None
     return _Shares(*shares, bounds, reason)

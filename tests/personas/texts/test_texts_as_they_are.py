@@ -41,6 +41,9 @@ MARKS = [
     ("She works.\u00b6Her desk\u23ceHe \u2581is", "she works her desk he is"),
     (r"Her\u00a0desk is hers\u2014she", "her desk is hersshe"),
     ("<!-- he --><style>p {his}</style>she", "she"),
+    (r"b'She isn\xe2\x80\x99t here. \n\xc3\x89va'", "she isnt here va"),  # repr(bytes)
+    ('[b"He"]', "he"),
+    ("b'day. She", "bday she"),
     ("a <b and c> d, 1 < 2 > 1, AT&T; &foo;", "a b and c d att foo"),  # no marks
     (r"C:\Users\Nora \ [her] {his} _she_ <3", "cusersnora her his she"),
 ]
@@ -77,6 +80,9 @@ NOBODY = [
     "A (fe)male nurse.",
     "We work on the HER2 gene, HER-2 and her2. H.E. Lopez leads the S.H.E. unit.",
     "The HIS team joins the HE board; MR imaging, MS, SHE rules. The nurse is calm.",
+    "It answers in 20 ms. The second try took 21ms. A few ms. In 20-ms steps, ten ms. (ms)",
+    "The buffer holds 20 Ms. The others hold 5 Ms. In all: 25 Ms. of samples.",
+    "An MS. The degree took MS Word and systems.",
 ]
 SOMEBODY = [
     ("SHE IS A NURSE. HER DESK IS NEAT.", "female"),  # no acronyms where all is in capitals
@@ -84,6 +90,10 @@ SOMEBODY = [
     ("He runs the HER2 group.", "male"),
     ("Her[2] desk is neat, she.[1]", "female"),
     ("He works for MS. His boss, too.", "male"),
+    ("He has an MS. He builds systems, each in 5 ms. His are fast.", "male"),
+    ("In 2019 Ms. Lee joined; room 20, Ms. Ray.", "female"),
+    ("MS. LEE IS A NURSE.", "female"),
+    ("ms. lee is a nurse", "female"),
     ("her 2 cats", "female"),
     ("Gender: FEMALE", "female"),
     ("MR. Jones runs a shop.", "male"),

@@ -115,11 +115,14 @@ def _readable(rows: Sequence[Row]) -> list[Row]:
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
     n_none = total(_readable(rows), "n_not_inferred")
+    n_foreign = total(_readable(rows), "n_not_english")
     n_refused = total(rows, "n_refused")
     missing = undefined(rows, "female_share")
     notes = []
     if n_none:
         notes.append(f"{count(n_none, 'text')} without a gender left out")
+    if n_foreign:
+        notes.append(f"{n_foreign:,} of these not in English")
     if n_refused:
         notes.append(f"{count(n_refused, 'text')} refused")
     if missing:

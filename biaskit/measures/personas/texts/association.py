@@ -16,6 +16,7 @@ from typing import Literal
 from biaskit.common.marks import legible
 from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
+from biaskit.measures.personas.texts.english import FUNCTION_WORDS, english_parts
 from biaskit.measures.personas.texts.tokens import tokenise
 from biaskit.tables.query import Row, grouped, where
 
@@ -82,8 +83,8 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
 
     The rule is GAS(P)'s released one. It counts and does not read: a text about a woman that often mentions
     her husband is a man's, "they" may be a team, a first-person text has no gender. Genders that are avoided
-    ("S/he", "he or she"), acronyms (HER2, HIS; in a text in capitals a word is none), "she/her", "he's" and
-    "woman—she" count nothing.
+    ("S/he", "he or she"), acronyms (HER2, HIS; in a text in capitals a word is none), "20 ms.", "she/her",
+    "he's" and "woman—she" count nothing, nor do texts and sentences in another language.
 
     >>> bk.associate_gender("Ms. Lee says she is a nurse.").gender
     'female'
@@ -152,11 +153,20 @@ _VERBS = "is|was|has|had|will|would|can|could|does|did"
 _IN_CAPITALS = re.compile(
     rf"\b(?:(?:MRS|MS|MR)\b(?!\.?\s[A-Z])|(?:SHE|HERS?|HE|HIS|HIM)\b(?!\s(?:{_VERBS})\b))"
 )
+_BEGIN = "|".join(
+    ["An?", "It", "He", "She", "They", "We", "His", "Her", "In", "On", *map(str.title, FUNCTION_WORDS)]
+)
+_UNIT = re.compile(  # 20 ms., 20 Ms of samples, "has an MS. He", MS Word; but in 2019 Ms. Lee
+    r"(?:\d[\s-]?|\b(?:few|several|many|per|ten|twenty|thirty|forty|fifty|hundred|thousand)\s)[mM][sS]\b"
+    rf"(?!(?<=M.)\.?\s+(?!(?:{_BEGIN})\b)[A-Z])|\bms(?=\))|\bMS\b(?=\.\s+(?:{_BEGIN})\b)"
+    r"|\bMS\b(?=\s(?:Word|Office|Excel|Access|SQL|Teams|Windows|Outlook|Project|DOS)\b)"
+)
 
 
 def _of_somebody(text: str) -> str:
-    """Blank what is nobody's: marks, avoided genders, acronyms. What is left keeps its place."""
-    text = _ACRONYM.sub(_blank, _AVOIDED.sub(_blank, legible(text)))
+    """Blank what is nobody's: marks, avoided genders, acronyms, units, other languages. Places stay."""
+    text = _UNIT.sub(_blank, english_parts(legible(text)))
+    text = _ACRONYM.sub(_blank, _AVOIDED.sub(_blank, text))
     if not _IN_CAPITALS.search(text):
         return text
     words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]

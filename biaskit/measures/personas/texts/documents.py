@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 KEY = attrgetter("key")
 """Of a text."""
 INFERRED, REQUESTED = "inferred", "requested"
+NOT_READ = "not-english"
+"""The rule of a text in another language, in place of those of the association."""
 NO_TEXTS = {INFERRED: "no texts without a requested gender", REQUESTED: "no texts with a requested gender"}
 
 
@@ -59,7 +61,8 @@ class TextDocument:
     context: str | None = None
     group: str | None = None  # what the user's own column says of it
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
-    read: bool = True  # false where the rules cannot read its author's texts
+    read: bool = True  # false where the rules cannot read it, or most of its author's texts
+    english: bool | None = None  # whether it is, by itself; None: it says too little
     copy_of: str | None = None  # the key of the first text that it is a copy of
     alone: bool = False  # whether it counts by itself, copy or not
     mark: str | None = None  # the first written line mark, tag or code in it
@@ -248,6 +251,8 @@ def _read(
             if imported and outcome != DECLINES:
                 outcome = None  # nothing else is asked of an imported text: it is what the user says it is
             of_row: dict[str, Any] = {name: row.get(name) for name in _OF_ROW}
+            as_read = legible(text)
+            of_row["english"] = stored.english[row["model"]].add(as_read)
             stored.by_key[key] = TextDocument(
                 **of_row,
                 finish=finish,
@@ -258,9 +263,7 @@ def _read(
                 mark=first_mark(text),
                 shingles=shingles_of(text),
             )
-            as_read = legible(text)
             stored.evidence[row["model"]].add(as_read)
-            stored.english[row["model"]].add(as_read)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield split(text)
@@ -350,14 +353,17 @@ def _as_read(
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
+    reads = {(label, told): english[label].reads(told) for label in english for told in (True, False, None)}
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
-        is_read = english[text.model].read
+        is_read = reads[text.model, text.english]
+        of_text = text.association if is_read else replace(text.association, gender=None, rule_id=NOT_READ)
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
-        found.append(replace(text, requested_gender=gender, read=is_read, copy_of=copy_of, alone=alone))
+        as_read = replace(text, association=of_text, read=is_read, copy_of=copy_of, alone=alone)
+        found.append(replace(as_read, requested_gender=gender))
     return tuple(found)
 
 

@@ -1,69 +1,140 @@
-"""Whether texts are in English: the rules of association read no other language (methods/texts#english)."""
+"""Which texts are in English: the rules of association read no other language (methods/texts#english)."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 
 from biaskit.common.wording import count
+from biaskit.corpora.loaders import english_counts
 from biaskit.measurement import words
 from biaskit.tables.reasons import NOT_ENGLISH
 
 _SAYS: Mapping[str, str] = words("personas")["english"]
 FUNCTION_WORDS = frozenset(_SAYS["function_words"].split())
-"""Words that English cannot do without and that its neighbours do not write; ours."""
+"""Of English, without pronouns; ours, as are those of other languages."""
+OF_OTHERS = frozenset(_SAYS["of_others"].split())
 
-LEAST_SHARE = 0.03
-"""Of a text's words: 1,348 personas by text-davinci-003 have 0.097 or more, other languages 0 to 0.02."""
-FEWEST_WORDS = 30
-"""A text or a file of fewer words is not judged: six words of English may hold none of these."""
+FEWEST_KINDS = 2
+"""Different words of other languages that a text must have: one may be a name's, or a slip."""
+FEWEST_WORDS, LEAST_SHARE, LEAST_KNOWN = 6, 0.03, 0.25
+"""A language without a list: of so many words, fewer are function words, and fewer the Brown corpus has."""
 MOST_FOREIGN = 0.1
 """Share of a model's texts that may be in another language: above it there is no share and no conclusion."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"(?<!['\u2019])[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")  # not ve of they've
+_OF_NAME = re.compile(rf"(?:\s(?:{_SAYS['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
+_FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
+_SENTENCE = re.compile(r"[^.!?\n]+")
+_PRONOUNS = frozenset(("he", "she", "it", "they", "him", "her", "them", "his", "hers", "their"))
+
+
+def _words(text: str) -> Counter[str]:
+    """Count the words of a text without pronouns and names (La Paz, José), and its commas."""
+    capitals, found = text.isupper(), Counter({",": text.count(",")})
+    for word, n in Counter(_WORD.findall(_OF_NAME.sub("", text))).items():
+        lowered = word.lower()  # in English a sentence begins with The
+        is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
+        if not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS):
+            found[lowered] += n
+    return found
+
+
+def _others(words: Counter[str]) -> list[str]:
+    return [word for word in words if word in OF_OTHERS or (not word.isascii() and _is_foreign(word))]
+
+
+def _is_foreign(word: str) -> bool:
+    """Whether a word has letters that English does not write, and is none of its loans: café, naïve."""
+    plain = unicodedata.normalize("NFD", word[:40]).encode("ascii", "ignore").decode()
+    return bool(_FOREIGN.search(word)) and plain not in _brown()
+
+
+def _judge(words: Counter[str]) -> bool | None:
+    n_words, others = words.total() - words[","], _others(words)
+    n_english = sum(n for word, n in words.items() if word in FUNCTION_WORDS)
+    n_others = sum(map(words.__getitem__, others))
+    if len(others) >= FEWEST_KINDS and n_others > n_english:
+        return False
+    is_list = 3 * words[","] >= n_words  # of skills
+    few = n_words >= FEWEST_WORDS and n_english < LEAST_SHARE * n_words and not is_list
+    if few and sum(n for word, n in words.items() if word in _brown()) < LEAST_KNOWN * n_words:
+        return False
+    return n_english > n_others or None
+
+
+def is_english(text: str) -> bool | None:
+    """Judge one text: whether it is English, None where it says too little, as names alone do."""
+    return _judge(_words(text))
+
+
+@cache
+def _brown() -> frozenset[str]:
+    return frozenset(english_counts())
+
+
+def english_parts(text: str) -> str:
+    """Blank a text in another language, or its sentences that are; what is left keeps its place."""
+
+    def read(part: re.Match[str]) -> str:
+        return " " * len(part[0]) if is_english(part[0]) is False else part[0]
+
+    words = _words(text)
+    if _judge(words) is False:
+        return " " * len(text)
+    return _SENTENCE.sub(read, text) if len(_others(words)) >= FEWEST_KINDS else text
 
 
 @dataclass(slots=True)
 class EnglishEvidence:
-    """How much of the texts of one model, or one file, is English; texts are added one at a time."""
+    """Which texts of one model, or one file, are in English; texts are added one at a time."""
 
-    n_judged: int = 0  # texts of at least FEWEST_WORDS words
-    n_foreign: int = 0  # those of them in which English function words are missing
-    _n_words: int = 0  # of all texts, short ones too
-    _n_english: int = 0
+    n_texts: int = 0  # that are not empty
+    _n_foreign: int = 0
+    _n_untold: int = 0
+    _untold: Counter[str] = field(default_factory=Counter)
 
-    def add(self, text: str) -> None:
-        """Count the English function words of one text."""
-        written = _WORD.findall(text.lower())
-        english = sum(map(FUNCTION_WORDS.__contains__, written))
-        self._n_words += len(written)
-        self._n_english += english
-        if len(written) >= FEWEST_WORDS:
-            self.n_judged += 1
-            self.n_foreign += english < LEAST_SHARE * len(written)
+    def add(self, text: str) -> bool | None:
+        """Judge one text as `is_english` does, and keep what it says."""
+        if not text.strip():
+            return None
+        found = _words(text)
+        english = _judge(found)
+        self.n_texts += 1
+        self._n_foreign += english is False
+        if english is None:
+            self._n_untold += 1
+            self._untold.update(found)
+        return english
 
     @property
-    def share(self) -> float | None:
-        """English function words among all words; None without a word."""
-        return self._n_english / self._n_words if self._n_words else None
+    def n_foreign(self) -> int:
+        """How many texts are not in English."""
+        return self._n_foreign + self._n_untold * (self._rest is False)
+
+    @property
+    def _rest(self) -> bool | None:
+        """Judge texts that say too little as most others are; where those are few or even, all together."""
+        n_others = self.n_texts - self._n_untold
+        if n_others <= MOST_FOREIGN * self.n_texts or 2 * self._n_foreign == n_others:
+            return _judge(self._untold)
+        return 2 * self._n_foreign < n_others
 
     @property
     def read(self) -> bool:
         """Whether the rules can read these texts; also where there is too little to tell."""
-        if self._n_words >= FEWEST_WORDS and self._n_english < LEAST_SHARE * self._n_words:
-            return False
-        return self.n_foreign <= MOST_FOREIGN * self.n_judged
+        return self.n_foreign <= MOST_FOREIGN * self.n_texts
 
-    def record(self) -> Mapping[str, object]:
-        """Return what analysis.json says of it."""
-        return {"function_words": self.share, "n_judged": self.n_judged, "n_not_english": self.n_foreign}
+    def reads(self, english: bool | None) -> bool:
+        """Whether the rules can read one of these texts, as `add` judged it."""
+        return self.read and (self._rest if english is None else english) is not False
 
     def note(self, label: str) -> str | None:
-        """Warn of texts that are not in English; None where all that was judged is."""
-        if self.read and not self.n_foreign:
-            return None
-        said = _SAYS["some" if self.read else "all"]
-        foreign = f"{self.n_foreign:,} of {count(self.n_judged, 'text')} of {FEWEST_WORDS} or more words"
-        rule = f"under {100 * LEAST_SHARE:g} % a text counts as not English"
-        return said.format(label, NOT_ENGLISH, 100 * (self.share or 0), foreign=foreign, rule=rule)
+        """Warn of texts that are not in English; None where there are none."""
+        foreign = f"{self.n_foreign:,} of {count(self.n_texts, 'text')}"
+        said = _SAYS["some" if self.read else "all"].format(label, foreign, NOT_ENGLISH, 100 * MOST_FOREIGN)
+        return said if self.n_foreign else None
