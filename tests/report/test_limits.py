@@ -122,9 +122,7 @@ def test_limits_that_apply(made: Content, text: str) -> None:
 def test_the_explained_interval_promises_what_simulations_show(number: str) -> None:
     said = explained(["", number, "1 % [0–2]"])
     assert said.startswith(f"“{number}” means: ")
-    assert said.endswith(
-        "about 95 in 100 intervals contain it, fewer of those picked for excluding 0."
-    )
+    assert said.endswith("about 95 in 100 intervals contain it, fewer of those picked for excluding 0.")
     assert len(said.split()) <= 35
 
 
