@@ -20,6 +20,7 @@ from fakes.tiny_models import (
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.huggingface import states
+from biaskit.models.huggingface.preparing import Prepared
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import shared_length
 from biaskit.records import Prompt, ScoreRequest, TargetWord
@@ -106,8 +107,8 @@ def test_without_trees_or_caches_each_sentence_has_a_forward_of_its_own(
     scorer = scorer_for(model.folder, batch_size=5)
     whole = scorer._take
 
-    def take(loaded: object) -> None:
-        whole(loaded)
+    def take(loaded: object, longest: Prepared | None) -> None:
+        whole(loaded, longest)
         setattr(scorer, off, None if off == "_windows" else False)
 
     monkeypatch.setattr(scorer, "_take", take)

@@ -243,7 +243,7 @@ def test_every_column_table_verdict_and_rule_has_words() -> None:
     assert verdicts == labels.VERDICTS.keys()
     assert verdicts == differences._SHAPE_OF.keys()
     assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == check.NO_DIRECTION.keys()
-    assert [rule.id for rule in ASSOCIATION_RULES] == list(labels.RULES)
+    assert [*(rule.id for rule in ASSOCIATION_RULES), "not-english"] == list(labels.RULES)
 
 
 # --- tables --------------------------------------------------------------------------------------------
