@@ -39,8 +39,12 @@ _BRACKETS = re.compile(r"\[([^]]*)\]")
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
 _STARS = "*:_/\u00b7\u2022"  # Lehrer*in, étudiant·e
 _OF_WORDS = (  # marks that a word of gender may have and its partner lack, and what then stands there
-    (re.compile(r"(?<=\w)['\u2019](?=\w)"), " "),  # l'infirmière, le pompier
-    (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3})\b\.?", re.IGNORECASE), r"\1"),  # M. Blanc, Mme Blanc
+    (
+        re.compile(r"(?<=\w)['\u2019](?=\w)(?!(?:[dmst]|ll|re|ve)\b)"),
+        " ",
+    ),  # l'infirmière, le pompier; not she's
+    (re.compile(r"\b(sig|dott)\.(?:na|ra|ssa)\b", re.IGNORECASE), r"\1."),
+    (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3}|[ds]ra|srta|mevr)\b\.?", re.IGNORECASE), r"\1"),  # M., Mme Blanc
     (re.compile(rf"(?<=\w)[{_STARS}](?=\w)"), ""),
 )
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell

@@ -113,7 +113,10 @@ def _notes(pairs: Mapping[SentencePair, int]) -> Iterator[str]:
     if len(unnamed) < len(pairs):
         yield from _note(unnamed, "names", "name", "no language, others do")
     for language in dict.fromkeys(pair.language for pair in pairs if pair.language):
-        scripts = {pair: _script(pair.female) for pair in pairs if pair.language == language}
+        scripts = {}
+        for pair in pairs:
+            if pair.language == language:
+                scripts[pair] = next(iter(_scripts(pair.female)), "none")
         usual = Counter(scripts.values()).most_common(1)[0][0]
         odd = {}
         for pair, script in scripts.items():
@@ -150,11 +153,11 @@ def _note(
         yield f"{count(len(found), f'pair {does}', f'pairs {do}')} {what} (first: {example})"
 
 
-def _script(text: str) -> str:
-    """Name the script of most letters, such as LATIN."""
+def _scripts(text: str) -> list[str]:
+    """Name the scripts of its letters, such as LATIN, that of most of them first."""
     names = [unicodedata.name(letter, "unknown").partition(" ")[0] for letter in text if letter.isalpha()]
     scripts = Counter(_SAME_SCRIPT.get(name, name) for name in names)
-    return scripts.most_common(1)[0][0] if scripts else "none"
+    return [script for script, _ in scripts.most_common()]
 
 
 def _beyond_gender(pair: SentencePair) -> str:
@@ -179,7 +182,7 @@ def _marks_gender(hunk: Hunk) -> bool:
 
 
 def _forms_of_one_word(a: str, b: str) -> bool:
-    if any(map(str.isdigit, a + b)):
+    if any(map(str.isdigit, a + b)) or {*_scripts(a)} != {*_scripts(b)}:  # Cyrillic Не looks like He
         return False
     a, b = (unicodedata.normalize("NFD", word).replace("\u0308", "") for word in (a, b))  # Ärztin, Arzt
     if a[:_STEM] == b[:_STEM] or max(len(a), len(b)) <= _SHORT:
