@@ -425,7 +425,7 @@ def test_many_pairs_that_differ_are_counted_and_the_first_twelve_named() -> None
     assert note.startswith(
         "15 pairs differ perhaps in more than marks of gender: i0, row 1: '0.' / '0'; i1, row 2:"
     )
-    assert note.endswith("; i11, row 12: '11.' / '11'; and 3 more")
+    assert note.endswith("; i11, row 12: '11.' / '11' and 3 more")
 
 
 def test_letters_with_accents_apart_are_the_same_letters() -> None:

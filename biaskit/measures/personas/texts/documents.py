@@ -219,19 +219,16 @@ def read_imported(
     """Read every imported text; occupations in the order of the study's list, then of appearance."""
     stored, tokens = _read(design, rows, imported=True)
     texts = sorted(stored.by_key.values(), key=attrgetter("sample"))
-    models, occupations, templates = (
-        dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
-    )
+    occupations = dict.fromkeys(map(attrgetter("occupation"), texts))
     listed = [item.name for item in design.occupations if item.name in occupations]
-    ordered = dict.fromkeys([*listed, *occupations])
     return TextDocuments(
         _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
-        models=tuple(models),
-        occupations=tuple(ordered),
-        template_ids=tuple(templates),
+        models=tuple(dict.fromkeys(map(attrgetter("model"), texts))),
+        occupations=tuple(dict.fromkeys([*listed, *occupations])),
+        template_ids=tuple(dict.fromkeys(map(attrgetter("template_id"), texts))),
         rows_digest=stored.digest_of(texts),
         imported=True,
         group_column=group_column,
