@@ -219,16 +219,19 @@ def read_imported(
     """Read every imported text; occupations in the order of the study's list, then of appearance."""
     stored, tokens = _read(design, rows, imported=True)
     texts = sorted(stored.by_key.values(), key=attrgetter("sample"))
-    occupations = dict.fromkeys(map(attrgetter("occupation"), texts))
-    listed = [item.name for item in design.occupations if item.name in occupations]
+    models = dict.fromkeys(map(attrgetter("model"), texts))
+    written = dict.fromkeys(map(attrgetter("occupation"), texts))
+    listed = [item.name for item in design.occupations if item.name in written]
+    occupations = dict.fromkeys((*listed, *written))
+    templates = dict.fromkeys(map(attrgetter("template_id"), texts))
     return TextDocuments(
         _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
-        models=tuple(dict.fromkeys(map(attrgetter("model"), texts))),
-        occupations=tuple(dict.fromkeys([*listed, *occupations])),
-        template_ids=tuple(dict.fromkeys(map(attrgetter("template_id"), texts))),
+        models=tuple(models),
+        occupations=tuple(occupations),
+        template_ids=tuple(templates),
         rows_digest=stored.digest_of(texts),
         imported=True,
         group_column=group_column,
