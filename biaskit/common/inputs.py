@@ -39,7 +39,7 @@ class Inputs:
 
     def content(self, path: Path, where: str | None = None) -> bytes:
         """Read what a file holds. `where`: how messages name it, by default by its path."""
-        where = one_line(str(path)) if where is None else where
+        where = where or one_line(str(path))
         with self.saying(where), opened(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > self.most:
@@ -48,8 +48,7 @@ class Inputs:
 
     def text(self, path: Path, where: str | None = None) -> str:
         """Read a file as text: UTF-8 with or without a byte order mark; never a guess."""
-        where = one_line(str(path)) if where is None else where
-        return self.decoded(self.content(path, where), where)
+        return self.decoded(self.content(path, where), where or one_line(str(path)))
 
     def json(self, path: Path) -> Any:
         """Read a file of one JSON value."""
@@ -57,8 +56,7 @@ class Inputs:
 
     def toml(self, path: Path, where: str | None = None) -> dict[str, Any]:
         """Read a TOML document."""
-        where = one_line(str(path)) if where is None else where
-        return self.parsed_toml(self.text(path, where), where)
+        return self.parsed_toml(self.text(path, where), where or one_line(str(path)))
 
     def decoded(self, content: bytes, where: str) -> str:
         """Decode UTF-8; the error names UTF-16 as such, and any other byte with its line."""

@@ -88,13 +88,11 @@ def _read(content: bytes, where: str, wanted: str | None) -> list[Sheet]:
     for name in names if wanted is None else [wanted]:
         results[name].reset_dimensions()  # some programs state them wrong
         cells = [list(map(_text, row)) for row in results[name].rows]
-        while cells and not any(cells[-1]):
-            cells.pop()
-        if not cells:
+        filled = [place for place, row in enumerate(cells) if any(row)]
+        if not filled:
             continue
-        width = max(map(len, cells))
-        cells = [row + [None] * (width - len(row)) for row in cells]
-        top = next(place for place, row in enumerate(cells) if any(row))
+        top, width = filled[0], max(map(len, cells))
+        cells = [row + [None] * (width - len(row)) for row in cells[: filled[-1] + 1]]
         if any(None in row for row in cells[top + 1 :]):  # results have neither formulas nor merged cells
             written = written or openpyxl.load_workbook(BytesIO(content), keep_links=False)
             _complete(cells, top + 1, written[name])

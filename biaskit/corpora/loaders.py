@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -29,22 +29,13 @@ from biaskit.corpora.sources import (
     shown,
 )
 from biaskit.errors import CorpusError
-from biaskit.records import (
-    BiasType,
-    DebiasingPrompt,
-    Dialogue,
-    Item,
-    TargetWord,
-    TargetWordSet,
-    Template,
-    Turn,
-)
+from biaskit.records import DebiasingPrompt, Dialogue, Item, TargetWord, TargetWordSet, Template, Turn
 
 DEFAULT_SLOT = "[JOB]"
 ENGLISH = "corpus:brown/word-counts.csv"
 
 Forms = Literal["both", "as-listed"]
-BIAS_TYPES: tuple[BiasType, ...] = ("explicit", "implicit")
+BIAS_TYPES: Final = ("explicit", "implicit")
 
 _DECIMAL_COMMA = re.compile(r"0,[0-9]+|1,0{1,2}")
 """Numbers whose comma can only be a decimal one; that of 1,000 may part thousands."""

@@ -39,8 +39,12 @@ _BRACKETS = re.compile(r"\[([^]]*)\]")
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
 _STARS = "*:_/\u00b7\u2022"  # Lehrer*in, étudiant·e
 _OF_WORDS = (  # marks that a word of gender may have and its partner lack, and what then stands there
-    (re.compile(r"(?<=\w)['\u2019](?=\w)"), " "),  # l'infirmière, le pompier
-    (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3})\b\.?", re.IGNORECASE), r"\1"),  # M. Blanc, Mme Blanc
+    (
+        re.compile(r"(?<=\w)['\u2019](?=\w)(?!(?:[dmst]|ll|re|ve)\b)"),
+        " ",
+    ),  # l'infirmière, le pompier; not she's
+    (re.compile(r"\b(sig|dott)\.(?:na|ra|ssa)\b", re.IGNORECASE), r"\1."),
+    (re.compile(r"\b([b-df-hj-np-tv-xz]{1,3}|[ds]ra|srta|mevr)\b\.?", re.IGNORECASE), r"\1"),  # M., Mme Blanc
     (re.compile(rf"(?<=\w)[{_STARS}](?=\w)"), ""),
 )
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
@@ -120,7 +124,7 @@ class _WinoBias(PairRow):
     def as_pair(self) -> SentencePair | str:
         made = _expected_first(*map(_without_brackets, (self.pro_stereotyped, self.anti_stereotyped)))
         for bracket in _BRACKETS.findall(self.pro_stereotyped):
-            words = _words(bracket)[1:-1]
+            words = _words(bracket)[0][1:-1]
             if words and side_of(words) is None and not isinstance(made, str):  # no pronoun
                 return replace(made, stereotype=" ".join(words[words[0] in ("a", "an", "the") :]))
         return made
@@ -132,16 +136,9 @@ PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
 """Their columns, by which they are told."""
 
 
-class _Word(str):
-    """A word's letters and digits in lower case, and where it stands in its sentence."""
-
-    start: int
-    end: int
-
-
 def differing_words(one: str, other: str) -> Iterator[Hunk]:
     """Yield in order the words in which two sentences differ, in lower case and without marks."""
-    a, b = _words(one)[1:-1], _words(other)[1:-1]
+    a, b = _words(one)[0][1:-1], _words(other)[0][1:-1]
     for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
             yield a[i:j], b[k:m]
@@ -152,16 +149,18 @@ def differing_marks(one: str, other: str) -> Iterator[Hunk]:
 
     What comes and goes with a word of gender is left out: an elision, the stop of a title, a gender star.
     """
-    a, b = _words(one), _words(other)
+    (a, of_a), (b, of_b) = _words(one), _words(other)
     for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
-            here, there = one[a[i - 1].start : a[j].end], other[b[k - 1].start : b[m].end]
+            here = one[of_a[i - 1][0] : of_a[j][1]]
+            there = other[of_b[k - 1][0] : of_b[m][1]]
             if _skeleton(here, there) != _skeleton(there, here):
                 yield here, there
             continue
         for x, y in zip(range(i, j), range(k, m), strict=True):
             to = x + 1 < j  # the next word, else the word alone
-            here, there = one[a[x].start : a[x + to].end], other[b[y].start : b[y + to].end]
+            here = one[of_a[x][0] : of_a[x + to][1]]
+            there = other[of_b[y][0] : of_b[y + to][1]]
             if here != there:
                 yield here, there
 
@@ -176,19 +175,22 @@ def _skeleton(text: str, other: str) -> str:
     return re.sub(r"(\d)(?= ?\1)|(?<! ) (?! )", "", text)  # du, de la: as many words as they need
 
 
-def _words(text: str) -> list[_Word]:
-    """Split a sentence into words, between two without letters at its ends: every mark is between words."""
+def _words(text: str) -> tuple[list[str], list[tuple[int, int]]]:
+    """Split a sentence into words in lower case, and where each begins and ends.
+
+    The first and the last have no letters: every mark of the sentence is between words.
+    """
     spans = [(0, 0)]
     for chunk in _WORD.finditer(text):
         kept = [n for n, c in enumerate(chunk[0], chunk.start()) if unicodedata.category(c)[0] in "LMN"]
         if kept:
             spans.append((kept[0], kept[-1] + 1))
+    spans.append((len(text), len(text)))
     words = []
-    for start, end in (*spans, (len(text), len(text))):
+    for start, end in spans:
         letters = "".join(c for c in text[start:end] if unicodedata.category(c)[0] in "LMN" or c in _STARS)
-        words.append(_Word(unicodedata.normalize("NFKC", letters).casefold()))  # full-width letters too
-        words[-1].start, words[-1].end = start, end
-    return words
+        words.append(unicodedata.normalize("NFKC", letters).casefold())  # full-width letters too
+    return words, spans
 
 
 def side_of(words: Iterable[str]) -> Side | None:

@@ -8,12 +8,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
-from biaskit.common.wording import count, short
+from biaskit.common.plain import group_by
+from biaskit.common.wording import count, first_words, short
 from biaskit.corpora.loaders import gender_words
 from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differing_marks, differing_words
 from biaskit.corpora.rows import SourceLayout, read_list
@@ -112,8 +114,9 @@ def _notes(pairs: Mapping[SentencePair, int]) -> Iterator[str]:
     unnamed = [pair for pair in pairs if not pair.language]
     if len(unnamed) < len(pairs):
         yield from _note(unnamed, "names", "name", "no language, others do")
-    for language in dict.fromkeys(pair.language for pair in pairs if pair.language):
-        scripts = {pair: _script(pair.female) for pair in pairs if pair.language == language}
+    language_of = attrgetter("language")
+    for language, its in group_by(filter(language_of, pairs), language_of).items():
+        scripts = {pair: _scripts(pair.female)[0] for pair in its}
         usual = Counter(scripts.values()).most_common(1)[0][0]
         odd = {}
         for pair, script in scripts.items():
@@ -128,9 +131,8 @@ def _notes(pairs: Mapping[SentencePair, int]) -> Iterator[str]:
         if differs := _beyond_gender(pair):
             beyond.append(f"{short(pair.item)}, row {row:,}: {differs}")
     if beyond:
-        more = f"; and {len(beyond) - _SHOWN:,} more" if len(beyond) > _SHOWN else ""
         differ = count(len(beyond), "pair differs", "pairs differ")
-        yield f"{differ} perhaps in more than marks of gender: {'; '.join(beyond[:_SHOWN])}{more}"
+        yield f"{differ} perhaps in more than marks of gender: {first_words(beyond, _SHOWN, '; ')}"
     for what in ("stereotype", "language"):
         yield from case_notes(what, dict.fromkeys(getattr(pair, what) for pair in pairs))
 
@@ -150,11 +152,13 @@ def _note(
         yield f"{count(len(found), f'pair {does}', f'pairs {do}')} {what} (first: {example})"
 
 
-def _script(text: str) -> str:
-    """Name the script of most letters, such as LATIN."""
-    names = [unicodedata.name(letter, "unknown").partition(" ")[0] for letter in text if letter.isalpha()]
-    scripts = Counter(_SAME_SCRIPT.get(name, name) for name in names)
-    return scripts.most_common(1)[0][0] if scripts else "none"
+def _scripts(text: str) -> list[str]:
+    """Name the scripts of its letters, such as LATIN, that of most of them first, or none."""
+    scripts = Counter[str]()
+    for letter in filter(str.isalpha, text):
+        name = unicodedata.name(letter, "unknown").partition(" ")[0]
+        scripts[_SAME_SCRIPT.get(name, name)] += 1
+    return [*dict(scripts.most_common())] or ["none"]
 
 
 def _beyond_gender(pair: SentencePair) -> str:
@@ -179,7 +183,7 @@ def _marks_gender(hunk: Hunk) -> bool:
 
 
 def _forms_of_one_word(a: str, b: str) -> bool:
-    if any(map(str.isdigit, a + b)):
+    if any(map(str.isdigit, a + b)) or {*_scripts(a)} != {*_scripts(b)}:  # Cyrillic Не looks like He
         return False
     a, b = (unicodedata.normalize("NFD", word).replace("\u0308", "") for word in (a, b))  # Ärztin, Arzt
     if a[:_STEM] == b[:_STEM] or max(len(a), len(b)) <= _SHORT:

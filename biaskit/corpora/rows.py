@@ -66,8 +66,8 @@ def read_list(
     elif layout.csv:
         formats = (".csv", ".toml")
     if ".csv" in formats and is_sheet(name) and not name.startswith(SHIPPED):
-        where, rows = _sheet_rows(name, layouts)
-        return SourceTable(where, {}, _some(rows, where, layout))
+        where = one_line(split_sheet(name)[0])
+        return SourceTable(where, {}, _some(_sheet_rows(name, where, layouts), where, layout))
     if ".csv" in formats:
         formats = (*formats, XLSX)
     if layout.jsonl:
@@ -201,10 +201,9 @@ def _fitting(layouts: Sequence[SourceLayout[E]], header: Collection[str]) -> Sou
     return next((layout for layout in layouts if set(layout.required) <= set(header)), layouts[0])
 
 
-def _sheet_rows(source: str, layouts: Sequence[SourceLayout[E]]) -> tuple[str, Entries[E]]:
-    """Read a sheet of a workbook: how messages name the file, and the rows."""
+def _sheet_rows(source: str, where: str, layouts: Sequence[SourceLayout[E]]) -> Entries[E]:
     name, wanted = split_sheet(source)
-    path, where = expanded(name), one_line(name)
+    path = expanded(name)
     with LISTS.saying(where), opened(path):  # a regular file, else a line that says so
         sheet, *others = open_sheets(path, where, wanted)
     if others:
@@ -214,8 +213,9 @@ def _sheet_rows(source: str, layouts: Sequence[SourceLayout[E]]) -> tuple[str, E
     _check_header(list(sheet.header), where, layout)
     known = layout.entry.model_fields
     columns = {column: place for place, column in enumerate(sheet.header) if column in known}
-    rows = ((f"{where}, row {n}", values) for n, values in sheet.rows(columns))
-    return where, ((place, _entry(layout, values.items(), place)) for place, values in rows)
+    for number, values in sheet.rows(columns):
+        place = f"{where}, row {number}"
+        yield place, _entry(layout, values.items(), place)
 
 
 def find_delimiter(text: str, fits: Callable[[Sequence[str]], bool], delimiters: Sequence[str]) -> str:

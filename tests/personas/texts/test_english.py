@@ -111,6 +111,34 @@ def test_english_stays_as_it_is_short_or_with_names_of_elsewhere(text: str) -> N
     assert evidence(*[text] * 40).read
 
 
+# Each is English, and says so with no or few function words.
+WITH_OTHER_WORDS = [
+    ("Terrie, female. https://en.wikipedia.org/wiki/X https://www.yelp.com/a?de=la", "female"),
+    ("Contact: ana@mail.es or www.ana.es/en/la. Gender: male", "male"),
+    ("She loves jalape\u00f1o tacos, pi\u00f1atas.", "female"),
+    ("Her caf\u00e9 serves jalape\u00f1o poppers, cr\u00e8me fra\u00eeche.", "female"),
+    ("She says \u201chola, c\u00f3mo est\u00e1s\u201d, smiles.", "female"),
+    ("I \ufb01nished the \ufb01rst o\ufb03ce job; she did too.", "female"),  # letters of print: fi, ffi
+    ("He met Osama bin Salem al Masri, Ali el Sayed.", "male"),
+    (
+        "Sex: male\nbe careful, always kind\n\u0935\u094d\u092f\u0915\u094d\u0924\u092f\u0947 \u0915\u093e",
+        "male",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "gender"), WITH_OTHER_WORDS)
+def test_addresses_loans_names_and_a_line_of_noise_are_not_another_language(text: str, gender: str) -> None:
+    assert is_english(text) is not False
+    assert associate_gender(text).gender == gender
+
+
+def test_words_after_an_apostrophe_count_in_french_and_contractions_do_not() -> None:
+    assert is_english("C'est l'infirmi\u00e8re qu'elle a vue.") is False
+    assert is_english("L'air bon, l'an dernier.") is None  # no Latvian ir
+    assert is_english("They've, we'll, he'd, you're.") is None
+
+
 def test_names_and_lists_of_skills_are_not_another_language() -> None:
     lists = [
         "Maria Rossi. John Smith. Ana de la Cruz. Peter Novak. Maria van der Berg.",

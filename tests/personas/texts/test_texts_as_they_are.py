@@ -82,6 +82,9 @@ NOBODY = [
     "The HIS team joins the HE board; MR imaging, MS, SHE rules. The nurse is calm.",
     "It answers in 20 ms. The second try took 21ms. A few ms. In 20-ms steps, ten ms. (ms)",
     "The buffer holds 20 Ms. The others hold 5 Ms. In all: 25 Ms. of samples.",
+    "All latencies are in ms. Lower is better. Timeout (in ms.) is 5; 200 milliseconds (ms.).",
+    "A timer counts ms. 20 of them. The ms. is the unit: latency in ms.",
+    "Living with MS. It takes patience. Notes of patients with MS.",
     "An MS. The degree took MS Word and systems.",
 ]
 SOMEBODY = [
@@ -93,6 +96,10 @@ SOMEBODY = [
     ("He has an MS. He builds systems, each in 5 ms. His are fast.", "male"),
     ("In 2019 Ms. Lee joined; room 20, Ms. Ray.", "female"),
     ("MS. LEE IS A NURSE.", "female"),
+    ("Title: Ms.", "female"),
+    ("title: ms.", "female"),
+    ("the class in ms. lee's room", "female"),
+    ("We met Ms. and Dr. Ray.", "female"),
     ("ms. lee is a nurse", "female"),
     ("her 2 cats", "female"),
     ("Gender: FEMALE", "female"),

@@ -62,8 +62,9 @@ def read_sheet(path: str | Path) -> dict[str, str]:
     labels: dict[str, str] = {}
     for source in sources:
         for line, record in source.records:
-            name, word = (str(record[role]).strip() if record[role] is not None else "" for role in columns)
-            word = unicodedata.normalize("NFKC", word).lower()  # Japanese keyboards write full-width letters
+            name, label = str(record["id"] or "").strip(), record["label"]
+            word = "" if label is None else str(label)
+            word = unicodedata.normalize("NFKC", word).strip().lower()  # Japanese keyboards: full-width
             if not word:
                 continue
             here = f"{source.where}, {source.unit} {line}"

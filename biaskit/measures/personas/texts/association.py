@@ -156,10 +156,14 @@ _IN_CAPITALS = re.compile(
 _BEGIN = "|".join(
     ["An?", "It", "He", "She", "They", "We", "His", "Her", "In", "On", *map(str.title, FUNCTION_WORDS)]
 )
-_UNIT = re.compile(  # 20 ms., 20 Ms of samples, "has an MS. He", MS Word; but in 2019 Ms. Lee
+_UNIT = re.compile(  # 20 ms., 20 Ms of samples; but in 2019 Ms. Lee
     r"(?:\d[\s-]?|\b(?:few|several|many|per|ten|twenty|thirty|forty|fifty|hundred|thousand)\s)[mM][sS]\b"
-    rf"(?!(?<=M.)\.?\s+(?!(?:{_BEGIN})\b)[A-Z])|\bms(?=\))|\bMS\b(?=\.\s+(?:{_BEGIN})\b)"
-    r"|\bMS\b(?=\s(?:Word|Office|Excel|Access|SQL|Teams|Windows|Outlook|Project|DOS)\b)"
+    rf"(?!(?<=M.)\.?\s+(?!(?:{_BEGIN})\b)[A-Z])"
+    # Latency (ms), times in ms. The most; but "title: ms.", "in ms. lee's class"
+    rf"|(?<!:\s)\bms\b(?=\)|\W*(?:\Z|\d)|\W+(?i:{_BEGIN})\b)|(?<=\bin\s)ms\b(?!\.?\s[a-z])"
+    # "has an MS. He", MS Word
+    rf"|\bMS\b(?=\.\s+(?:{_BEGIN})\b)"
+    r"|\bMS\b(?=\s(?:Word|Office|Excel|Access|SQL|Teams|Windows|Outlook|Paint|Project|DOS)\b)"
 )
 
 

@@ -219,18 +219,18 @@ def read_imported(
     """Read every imported text; occupations in the order of the study's list, then of appearance."""
     stored, tokens = _read(design, rows, imported=True)
     texts = sorted(stored.by_key.values(), key=attrgetter("sample"))
-    models, occupations, templates = (
-        dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
-    )
-    listed = [item.name for item in design.occupations if item.name in occupations]
-    ordered = dict.fromkeys([*listed, *occupations])
+    models = dict.fromkeys(map(attrgetter("model"), texts))
+    written = dict.fromkeys(map(attrgetter("occupation"), texts))
+    listed = [item.name for item in design.occupations if item.name in written]
+    occupations = dict.fromkeys((*listed, *written))
+    templates = dict.fromkeys(map(attrgetter("template_id"), texts))
     return TextDocuments(
         _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
         models=tuple(models),
-        occupations=tuple(ordered),
+        occupations=tuple(occupations),
         template_ids=tuple(templates),
         rows_digest=stored.digest_of(texts),
         imported=True,

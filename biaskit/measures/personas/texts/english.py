@@ -26,7 +26,11 @@ FEWEST_WORDS, LEAST_SHARE, LEAST_KNOWN = 6, 0.03, 0.25
 MOST_FOREIGN = 0.1
 """Share of a model's texts that may be in another language: above it there is no share and no conclusion."""
 
-_WORD = re.compile(r"(?<!['\u2019])[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*")  # not ve of they've
+_MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f\u1780-\u17ff"  # of letters, which \w lacks
+_WORD = re.compile(
+    rf"['\u2019](?:[dmst]|ll|re|ve)\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
+)  # not ve of they've
+_ADDRESS = re.compile(r"(?<!\S)\S*(?:@|://|www\.|\.(?:com|org|net)\b)\S*")
 _OF_NAME = re.compile(rf"(?:\s(?:{_SAYS['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
@@ -34,11 +38,14 @@ _PRONOUNS = frozenset(("he", "she", "it", "they", "him", "her", "them", "his", "
 
 
 def _words(text: str) -> Counter[str]:
-    """Count the words of a text without pronouns and names (La Paz, José), and its commas."""
+    """Count the words of a text without pronouns, names (La Paz, José) and addresses, and its commas."""
     capitals, found = text.isupper(), Counter({",": text.count(",")})
-    for word, n in Counter(_WORD.findall(_OF_NAME.sub("", text))).items():
+    written = _WORD.findall(_OF_NAME.sub("", _ADDRESS.sub("", text)))
+    for word, n in Counter(filter(None, written)).items():
         lowered = word.lower()  # in English a sentence begins with The
         is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
+        if not word.isascii():  # print has letters that are two: ﬁrst oﬃce
+            lowered = unicodedata.normalize("NFKC", lowered[:40])
         if not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS):
             found[lowered] += n
     return found
@@ -50,7 +57,7 @@ def _others(words: Counter[str]) -> list[str]:
 
 def _is_foreign(word: str) -> bool:
     """Whether a word has letters that English does not write, and is none of its loans: café, naïve."""
-    plain = unicodedata.normalize("NFD", word[:40]).encode("ascii", "ignore").decode()
+    plain = unicodedata.normalize("NFD", word).encode("ascii", "ignore").decode()
     return bool(_FOREIGN.search(word)) and plain not in _brown()
 
 
@@ -58,7 +65,9 @@ def _judge(words: Counter[str]) -> bool | None:
     n_words, others = words.total() - words[","], _others(words)
     n_english = sum(n for word, n in words.items() if word in FUNCTION_WORDS)
     n_others = sum(map(words.__getitem__, others))
-    if len(others) >= FEWEST_KINDS and n_others > n_english:
+    # Letters alone may be of loans: jalapeño, crème brûlée.
+    needed = max(n_english, n_words / 2) if OF_OTHERS.isdisjoint(others) else n_english
+    if len(others) >= FEWEST_KINDS and n_others > needed:
         return False
     is_list = 3 * words[","] >= n_words  # of skills
     few = n_words >= FEWEST_WORDS and n_english < LEAST_SHARE * n_words and not is_list
