@@ -75,10 +75,10 @@ def add_adapter(model: Any, path: Path) -> Any:
         raise ModelError(f"{path} does not fit its base model: {why}") from error
 
 
-def _refuse_prompted(configs: Sequence[Any], name: Any, *, always: bool = False) -> None:
+def _refuse_prompted(configs: Sequence[Any], name: Any) -> None:
     for config in configs:
         asks = config.is_prompt_learning or getattr(config, "alora_invocation_tokens", None)
-        if always or asks or config.peft_type in ("XLORA", "POLY", "SHADOW"):
+        if asks or config.peft_type in ("XLORA", "POLY", "SHADOW"):
             raise ModelError(
                 f"{name}: its adapter ({config.peft_type.value}) depends on the prompt, which biaskit does"
                 " not measure. Give an adapter that changes weights alone, such as LoRA."
@@ -103,6 +103,9 @@ def inside(model: Any, name: Any, ids: TokenIds = ()) -> Any:
         tokens = torch.tensor([ids], device=inner.device).clamp(max=rows - 1)
         with torch.inference_mode():
             whole, alone = (one(input_ids=tokens).logits for one in (model, inner))
-        same = torch.allclose(whole, alone, atol=1e-4, rtol=1e-3, equal_nan=True)
-        _refuse_prompted(used, name, always=not same)
+        if not torch.allclose(whole, alone, atol=1e-4, rtol=1e-3, equal_nan=True):
+            raise ModelError(
+                f"{name}: its PeftModel gives other numbers than the layers inside it (a hook, a forward of"
+                " its own, or chance). Take that away, or merge the adapter."
+            )
     return inner
