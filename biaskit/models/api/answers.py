@@ -113,10 +113,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
 
 
 def _joined(content: Any) -> Any:
-    """Join the parts of text in which some servers give one, without thoughts and whatever else is none.
-
-    What is no list stays as it is. Raises `BadAnswer` for a part that does not say what it is.
-    """
+    """Join the parts of a text but thoughts; leave what is no list. Raises `BadAnswer` for another part."""
     if not isinstance(content, list):
         return content
     parts = [{"text": part} if isinstance(part, str) else part for part in content]
@@ -153,10 +150,7 @@ def reasons_first(reply: Reply, listed: Sequence[AnswerChoice]) -> bool:
 
 
 def log_probability(value: object) -> float:
-    """Return one natural log-probability of a server; a value above 0 by rounding alone becomes 0.
-
-    Raises `BadAnswer`, also for the mark of a token outside a list, which says nothing of its probability.
-    """
+    """Return a server's log-probability, 0 if rounded above it. Raises `BadAnswer`, below `UNLISTED` too."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadAnswer("a log-probability that is not a number")
     if value > 1e-4:
@@ -200,10 +194,7 @@ def may_hide(choice: AnswerChoice, k: int) -> bool:
 
 
 def _entries(listed: Any) -> Listing:
-    """Read a list as it stands, null as NaN: both are how servers write an impossible token, or none known.
-
-    Raises `BadAnswer` for an entry that is none.
-    """
+    """Read a list, null as NaN: impossible or unknown. Raises `BadAnswer` for an entry that is none."""
     if not isinstance(listed, list | Mapping):
         raise BadAnswer("no list of the most probable tokens")
     if isinstance(listed, Mapping):

@@ -10,10 +10,9 @@ from typing import Any
 import torch
 
 import biaskit.models.huggingface.folder as files
-from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.errors import MissingExtraError, ModelError, UsageError
-from biaskit.models.huggingface.loading import find_folder, quiet
+from biaskit.models.huggingface.loading import find_folder, foreign_code, quiet
 from biaskit.models.token_trie import TokenIds
 
 WEIGHTS = "adapter_model.safetensors"
@@ -59,20 +58,14 @@ def add_adapter(model: Any, path: Path) -> Any:
     import peft
 
     # Merging would change a tied embedding together with the head, and cannot keep every bias.
-    try:
-        with quiet():
-            _refuse_prompted([peft.PeftConfig.from_pretrained(str(path))], path)
-            adapted = peft.PeftModel.from_pretrained(model, path, local_files_only=True)
-            # peft only warns of tensors that find no place, and of places that find no tensor.
-            loaded = adapted.load_adapter(path, "default", local_files_only=True)
-            if astray := sorted({*loaded.missing_keys, *loaded.unexpected_keys}):
-                raise ValueError(f"{len(astray)} tensors do not match, first {astray[0]}")
-            return adapted.eval()
-    except ModelError:
-        raise
-    except Exception as error:  # peft raises many kinds, with messages of several lines
-        why = visible(" ".join(f"{type(error).__name__}: {error}".split()), longest=300)
-        raise ModelError(f"{path} does not fit its base model: {why}") from error
+    with quiet(), foreign_code(f"{path} does not fit its base model"):
+        _refuse_prompted([peft.PeftConfig.from_pretrained(str(path))], path)
+        adapted = peft.PeftModel.from_pretrained(model, path, local_files_only=True)
+        # peft only warns of tensors that find no place, and of places that find no tensor.
+        loaded = adapted.load_adapter(path, "default", local_files_only=True)
+        if astray := sorted({*loaded.missing_keys, *loaded.unexpected_keys}):
+            raise ValueError(f"{len(astray)} tensors do not match, first {astray[0]}")
+        return adapted.eval()
 
 
 def _refuse_prompted(configs: Sequence[Any], name: Any) -> None:

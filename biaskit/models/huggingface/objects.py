@@ -76,7 +76,6 @@ def _described(loaded: LoadedModel) -> ModelFolder:
     if not (known := [name for name in BYTES_PER_NUMBER if name in numbers]):
         raise ValueError(f"{', '.join(sorted(numbers))} is not one of {', '.join(BYTES_PER_NUMBER)}")
     own = getattr(model, "generation_config", None)
-    generation = own and own.to_dict()
     n_parameters = sum(p.numel() for p in model.parameters())
     return ModelFolder(
         path=Path(loaded.label),
@@ -85,7 +84,7 @@ def _described(loaded: LoadedModel) -> ModelFolder:
         weights_digest=total.hexdigest(),
         tokenizer_digest=_digest_of_tokenizer(tokenizer),
         stored_dtype=known[-1],  # the coarsest says how exact a number can be
-        generation=generation,
+        generation=own and own.to_dict(),
         unread=unread,
         loaded=LoadedModel(loaded.label, loaded.model, tokenizer),
     )
@@ -94,11 +93,12 @@ def _described(loaded: LoadedModel) -> ModelFolder:
 def _state_of(module: torch.nn.Module, known: dict[int, str]) -> str:
     """Digest what a module computes by, beside its tensors. Raises any error for what cannot be read."""
     of_all = (of_torch._global_forward_hooks, of_torch._global_forward_pre_hooks)
-    each = (module._forward_hooks, module._forward_pre_hooks, *of_all)
-    hooks = chain.from_iterable(held.values() for held in each)
-    foreign = [hook for hook in hooks if getattr(hook, "__name__", "") != "make_inputs_require_grads"]
-    if foreign or "forward" in vars(module):
-        raise ValueError("a hook, or a forward of its own")
+    hooks = map(dict.values, (module._forward_hooks, module._forward_pre_hooks, *of_all))
+    for hook in chain.from_iterable(hooks):
+        if getattr(hook, "__name__", "") != "make_inputs_require_grads":
+            raise ValueError("a hook")
+    if "forward" in vars(module):
+        raise ValueError("a forward of its own")
     own = {name: value for name, value in sorted(vars(module).items()) if name not in _CHANGE_NO_NUMBER}
     return _digest_of([type(module), own], known)
 
@@ -146,10 +146,9 @@ def _module_of(value: Any) -> str:
 
 def _installed(value: Any) -> bool:
     """Return whether a module, class or function is of an installed package, and was written there."""
-    package = _module_of(value).split(".")[0]
-    files = [getattr(sys.modules.get(package), "__file__", None) or ""]
-    if package in sys.stdlib_module_names:
-        files = []
+    package, files = _module_of(value).split(".")[0], []
+    if package not in sys.stdlib_module_names:
+        files.append(getattr(sys.modules.get(package), "__file__", None) or "")
     if isinstance(value, FunctionType):  # `functools.wraps` gives one of the user's another's name
         files.append(value.__code__.co_filename)
     return all(_PACKAGES.match(file) for file in files)
@@ -193,11 +192,12 @@ def _digest_of_tokenizer(tokenizer: Any) -> str:
         backend.no_truncation()
     with tempfile.TemporaryDirectory() as name:
         tokenizer.save_pretrained(name)
-        others = {str(file.relative_to(name)) for file in Path(name).rglob("*") if file.is_file()}
-        names = [*TOKENIZER_FILES, *sorted(others.difference(TOKENIZER_FILES))]
-        files = [file for file in (Path(name, entry) for entry in names) if file.exists()]
-        listed = (f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
-        return hashlib.sha256("".join(listed).encode()).hexdigest()  # that of the saved folder
+        left = {str(file.relative_to(name)): file for file in Path(name).rglob("*") if file.is_file()}
+        total = hashlib.sha256()  # that of the saved folder
+        for entry in (*TOKENIZER_FILES, *sorted(left)):
+            if file := left.pop(entry, None):
+                total.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        return total.hexdigest()
 
 
 @contextlib.contextmanager
