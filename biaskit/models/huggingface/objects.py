@@ -76,6 +76,7 @@ def _described(loaded: LoadedModel) -> ModelFolder:
     if not (known := [name for name in BYTES_PER_NUMBER if name in numbers]):
         raise ValueError(f"{', '.join(sorted(numbers))} is not one of {', '.join(BYTES_PER_NUMBER)}")
     own = getattr(model, "generation_config", None)
+    generation = own and own.to_dict()
     n_parameters = sum(p.numel() for p in model.parameters())
     return ModelFolder(
         path=Path(loaded.label),
@@ -84,7 +85,7 @@ def _described(loaded: LoadedModel) -> ModelFolder:
         weights_digest=total.hexdigest(),
         tokenizer_digest=_digest_of_tokenizer(tokenizer),
         stored_dtype=known[-1],  # the coarsest says how exact a number can be
-        generation=own and own.to_dict(),
+        generation=generation,
         unread=unread,
         loaded=LoadedModel(loaded.label, loaded.model, tokenizer),
     )
