@@ -95,7 +95,8 @@ def main() -> NoReturn:
     """Run a command; the only place where an error becomes a line and an exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     for name in ("stdin", "stdout", "stderr"):  # in this order: each takes its own closed descriptor again
-        if getattr(getattr(sys, name), "closed", True):  # a service, pythonw
+        stream = getattr(sys, name)
+        if stream is None or getattr(stream, "closed", False):  # a service, pythonw
             nowhere = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
             setattr(sys, name, nowhere)
     with sign_of_life(f"biaskit {' '.join(sys.argv[1:2])}: starting ...\n"):

@@ -80,19 +80,13 @@ class TextGenerator(Model, Protocol):
     """Samples texts, each of which depends on its own seed and prompt alone."""
 
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
-        """Check that every prompt can be rendered and has room for its answer, and cut the batches.
-
-        The same requests give the same batches, whatever was answered before.
-        """
+        """Check that prompts can be rendered and leave room for an answer; cut batches as `plan_scores`."""
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Estimate the seconds for so many new tokens from a warm-up on the last plan; None if unknown."""
 
     def generate(self, batches: Iterable[Sequence[SampleRequest]]) -> Iterator[Sequence[Sample | Failed]]:
-        """Answer each request exactly once, in groups that became ready together.
-
-        Batches are pulled lazily and come from `plan_samples`; closing the iterator stops the work.
-        """
+        """Answer each request exactly once, as `ContinuationScorer.score` does."""
 
 
 def answered_now(by: str, prompt_tokens: int | None, new_tokens: int | None) -> Answered:
@@ -105,10 +99,7 @@ Answers = TypeVar("Answers")
 
 @contextmanager
 def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
-    """Yield a model's stream of answers and close it at the end, which stops the model's work.
-
-    Ctrl-C and errors in the reader end here too. A plain iterator has nothing to close.
-    """
+    """Yield a model's stream of answers and close it at the end, at Ctrl-C or an error."""
     try:
         yield groups
     finally:

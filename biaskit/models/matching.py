@@ -28,10 +28,7 @@ def can_match(target_word: str) -> bool:
 
 
 def starts_new_word(text: str) -> bool:
-    """Return whether a word before `text` is complete: nothing, a space, punctuation or a symbol follows.
-
-    An unfinished character (U+FFFD, half of a byte pair) counts as part of the word.
-    """
+    """Return whether a word before `text` is complete; half of a byte pair (U+FFFD) is part of it."""
     return not text or not (text[0].isalnum() or text[0] == "\ufffd")
 
 

@@ -136,7 +136,7 @@ def gather(paths: Sequence[Path]) -> Collection:
     every run of texts is a part of its own, since its word vectors are (methods/srb#vector-models).
     """
     stored = list(map(_read, paths))
-    twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
+    twice = [path for path, n in Counter(map(Path.resolve, paths)).items() if n > 1]
     if twice:
         raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")
     notes, runs = [], []

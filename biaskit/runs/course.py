@@ -204,11 +204,7 @@ def _naming_request(work: Work[Any]) -> Iterator[None]:
 
 
 def _check_prompts(work: Work[Any]) -> None:
-    """Refuse to mix prompts: a key holds a prompt before it goes through a chat template.
-
-    Whatever renders that, a library of another version above all, may make something else of it under the
-    same key.
-    """
+    """Refuse to mix prompts: under one key, another version of a library may render another text."""
     sent = work.stored.prompts
     may_differ = (request for request in work.planned() if request.key in sent)
     if others := [r.key for r in may_differ if sent[r.key] != hash(work.model.rendered(r.prompt))]:

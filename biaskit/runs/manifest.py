@@ -151,10 +151,7 @@ def is_comparison(path: Path) -> bool:
 
 
 def read_manifest(run: Path) -> Manifest:
-    """Read a run's manifest and check its format. Raises `RunError` with the place that does not fit.
-
-    One of a kind that is unknown here stays readable.
-    """
+    """Read a run's manifest, of an unknown kind too. Raises `RunError` with the place that does not fit."""
     file = run / MANIFEST
     content = _FILE.content(file)
     try:

@@ -45,10 +45,7 @@ def rows_beside(
 
 
 def copy_rows(taken: Mapping[str, Path], writer: RowWriter, label: str) -> None:
-    """Write other runs' rows into this one under a model's label; each keeps who answered it, and when.
-
-    `taken` is key → the run that has its row. Raises `RunError` where a run has changed since.
-    """
+    """Write others' rows (`taken`: key → run) under a label. Raises `RunError` where a run has changed."""
     for path in dict.fromkeys(taken.values()):
         # Another process may be writing it: whole lines stay as they are, an unfinished last one is left out.
         rows = read_rows(rows_file(path, writer.measurement), skip_bad=True)

@@ -33,10 +33,7 @@ class NoRow(ValueError):
 
 
 def read_row(line: bytes) -> dict[str, Any]:
-    """Read the row of a line, without its checksum. Raises `NoRow`.
-
-    The checksum is of the content: names in another order, or spaces between them, make the same row.
-    """
+    """Read a line's row; its checksum is of the content, however spelt. Raises `NoRow`."""
     try:
         row = parse_json(line)
     except ValueError:

@@ -213,10 +213,7 @@ class Open(NamedTuple):
 
 
 def run_study(design: Design, models: Sequence[str], out: str | Path | None, call: RunArguments) -> Any:
-    """Name the models, find the run's folder, ask what has no row, make the tables.
-
-    Returns the result of the study's kind, with what a reader must know.
-    """
+    """Name the models, find the folder, ask what has no row, make tables; return the result of its kind."""
     study = design.study
     kind = measurement(study.measurement)
     watcher, dry_run = call.get("watcher") or LineWatcher(), call.get("dry_run", False)

@@ -40,10 +40,7 @@ class Usage:
         self._started, self._written = time.perf_counter(), -math.inf
 
     def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
-        """Add what this start has used to what earlier ones did; written at once, then every `EVERY_S`.
-
-        The first note is made before the first question, so that a start killed after one answer counts.
-        """
+        """Add what this start has used: before its first question, then every `EVERY_S`."""
         now = time.perf_counter()
         if (not last and now - self._written < self.EVERY_S) or not self._run.is_dir():
             return
@@ -67,10 +64,7 @@ _LINES = TypeAdapter(dict[str, dict[str, Annotated[FiniteFloat, Field(ge=0)] | N
 
 
 def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
-    """Read label → what its starts have used; empty where there is no file.
-
-    Raises `RunError` for a damaged file: to take it as empty would forget what was spent.
-    """
+    """Read label → what its starts have used, empty without a file. Raises `RunError` for a damaged one."""
     path = run / USAGE
     if not os.path.lexists(path):
         return {}

@@ -160,6 +160,15 @@ def test_a_run_without_a_console_is_whole(how: str, names: tuple[str, ...], outp
     assert ("stdout" in names) == (said.out == "")
 
 
+def test_a_stream_that_cannot_say_whether_it_is_closed_is_written_to() -> None:
+    """A program may put an object of its own in the place of stdout."""
+    held = "write=stream.write, flush=stream.flush, isatty=stream.isatty, encoding='utf-8'"
+    tee = f"type('Tee', (), dict({held}))"
+    said = python(BEFORE.format(names=("stdout",), how=f"sys.stdout = {tee}"), "corpora")
+    assert 0 == said.code, said.err
+    assert said.out
+
+
 # --- wrong use --------------------------------------------------------------------------------------
 
 

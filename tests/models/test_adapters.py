@@ -203,6 +203,34 @@ def test_an_adapter_that_depends_on_the_prompt_is_refused_in_a_folder_and_in_mem
         assert "\n" not in str(refused.value)
 
 
+def test_an_adapter_of_the_head_gets_texts_as_in_a_model_or_the_way_out_is_named(base: Path) -> None:
+    """ADAMSS takes a batch of texts alone; Lily's change of a head is no linear map."""
+    requests = raw_requests([SHORT], target_words("He", "She"))
+    config = {"target_modules": ["q_proj", "lm_head"], "task_type": "CAUSAL_LM"}
+    oracle = Oracle(save_model(base.with_name("plain"), "llama", "bpe"))
+    oracle.model = made(base, peft.AdamssConfig(**config))
+    for scorer in scorers(oracle.model).values():
+        assert 1e-4 > largest_error(answers(scorer, requests), requests, oracle)
+    for scorer in scorers(made(base, peft.LilyConfig(**config))).values():
+        with pytest.raises(ModelError, match="Merge its adapter, or leave the head out of it") as refused:
+            answers(scorer, requests)
+        assert "report" not in str(refused.value)
+
+
+def test_what_a_peft_model_does_around_its_layers_is_refused(base: Path) -> None:
+    kinds = [
+        peft.LoraConfig(**LORA, target_modules=Q),
+        peft.PveraConfig(target_modules=Q, sample_at_inference=True),
+    ]
+    for kind in kinds:
+        kind.task_type = "CAUSAL_LM"
+        model = made(base, kind)
+        if kind is kinds[0]:
+            model.register_forward_hook(lambda module, args, out: type(out)(logits=2 * out.logits))
+        with pytest.raises(ModelError, match="gives other numbers than the layers inside it"):
+            bk.probe(bk.model("m", model, build_tokenizer("bpe")), **SMALL)
+
+
 def test_an_adapter_that_depends_on_the_prompt_may_lie_beside_the_one_that_is_used(base: Path) -> None:
     model = made(base, peft.LoraConfig(target_modules=["q_proj"], task_type="CAUSAL_LM"))
     model.add_adapter("asked", PROMPTED["LORA"]())

@@ -5,9 +5,12 @@ from __future__ import annotations
 import collections
 import dataclasses
 import enum
+import functools
 import hashlib
 import json
+import sys
 import threading
+import types
 import weakref
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,8 @@ import torch
 import transformers
 from fakes.run_files import log_probs
 from fakes.tiny_models import CHAT_TEMPLATE, build_model, build_tokenizer
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.llama import modeling_llama
 
 import biaskit as bk
 from biaskit.measures.personas.vectors import training
@@ -293,6 +298,8 @@ class Steered(torch.nn.Module):
     """A layer whose output is changed by what `held` says."""
 
     strength = 1.0
+    power = property(lambda self: 1.0)
+    added = staticmethod(lambda: 1.0)
 
     def __init__(self, layer: Any) -> None:
         super().__init__()
@@ -365,6 +372,99 @@ def test_so_do_private_names_and_the_class_and_its_code(monkeypatch: pytest.Monk
     monkeypatch.setattr(Steered, "forward", lambda self, *args, **kwargs: -self.layer(*args, **kwargs))
     seen.append(fingerprint(model, tokenizer))
     assert len(seen) == len(set(seen))
+
+
+SCALE = 1.0
+
+
+def scaled(x: Any) -> Any:
+    return [lambda y: y * SCALE][0](x)
+
+
+def marked(x: Any) -> Any:
+    return x * marked.scale  # type: ignore[attr-defined]
+
+
+def named_as(other: Any, factor: float) -> Any:
+    """A function that `functools.wraps` calls by another's name."""
+    return functools.wraps(other)(lambda x: factor * x)
+
+
+def first(self: Any, x: Any) -> Any:
+    return x
+
+
+def second(self: Any, x: Any) -> Any:
+    return -x
+
+
+second.__name__ = "first"
+
+
+def before(layer: Any) -> None:
+    layer.method = types.MethodType(first, layer)
+    layer.function, layer.marked, layer.wrapped = scaled, marked, named_as(torch.nn.Linear.forward, 2)
+    layer.cached = functools.lru_cache(functools.partial(first, None))
+    layer.steps = {"scale": 1, "add": 2}
+    marked.scale = 1  # type: ignore[attr-defined]
+
+
+REWRITTEN: dict[str, Any] = {
+    "a method of the same name": lambda layer, patch: setattr(
+        layer, "method", types.MethodType(second, layer)
+    ),
+    "a global of a function inside": lambda layer, patch: patch.setitem(globals(), "SCALE", 2.0),
+    "an attribute of a function": lambda layer, patch: setattr(marked, "scale", 2),
+    "a name that is another's": lambda layer, patch: setattr(
+        layer, "wrapped", named_as(torch.nn.Linear.forward, 3)
+    ),
+    "what is cached": lambda layer, patch: setattr(
+        layer, "cached", functools.lru_cache(functools.partial(second, None))
+    ),
+    "the order of steps": lambda layer, patch: setattr(layer, "steps", {"add": 2, "scale": 1}),
+    "a property": lambda layer, patch: patch.setattr(Steered, "power", property(lambda self: 2.0)),
+    "a static method": lambda layer, patch: patch.setattr(Steered, "added", staticmethod(lambda: 2.0)),
+    "transformers' own class": lambda layer, patch: patch.setattr(modeling_llama.LlamaMLP, "forward", second),
+    "a function beside it": lambda layer, patch: patch.setattr(modeling_llama, "rotate_half", scaled),
+    "an attention": lambda layer, patch: ALL_ATTENTION_FUNCTIONS.register("mine", second),
+    "where a class lies": lambda layer, patch: setattr(layer, "held", tool("Tool", 2)()),
+}
+
+
+def tool(name: str, value: int) -> Any:
+    """A class of a module in the user's folder `my-packages`."""
+    module = types.ModuleType("steering_tool")
+    module.__file__ = "/home/me/my-packages/steering_tool.py"
+    sys.modules["steering_tool"] = module
+    return type(name, (), {"__module__": "steering_tool", "value": value})
+
+
+@pytest.mark.parametrize("change", REWRITTEN)
+def test_code_that_is_written_anew_is_another_model(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, tokenizer = steered()
+    monkeypatch.setitem(sys.modules, "steering_tool", None)
+    ALL_ATTENTION_FUNCTIONS.register("mine", first)
+    model.set_attn_implementation("mine")
+    layer = model.model.layers[1]
+    layer.held = tool("Tool", 1)()
+    before(layer)
+    seen = fingerprint(model, tokenizer)
+    assert seen == fingerprint(model, tokenizer)
+    REWRITTEN[change](layer, monkeypatch)
+    assert seen != fingerprint(model, tokenizer)
+
+
+def test_a_layer_whose_own_forward_is_kept_beside_it_is_measured_as_it_is(folder: Path) -> None:
+    """The names are those of accelerate, which wraps a whole model and no layer."""
+    model, tokenizer = tiny("llama")
+    expected = log_probs(bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="a").path)
+    replaced(model)
+    mlp = model.model.layers[0].mlp
+    mlp._original_forward = type(mlp).forward.__get__(mlp)
+    result = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="a")
+    assert any("a forward of its own" in note for note in result.warnings)
+    found = log_probs(result.path)
+    assert 1e-3 < max(abs(found[key] - expected[key]) for key in found)
 
 
 def looped() -> list[Any]:

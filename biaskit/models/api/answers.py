@@ -54,10 +54,10 @@ def answered(reply: Reply) -> Answered:
     if not isinstance(model, str) or not model.strip():
         raise BadAnswer("the answer names no model")
     by = clean(model)
-    for name, said in (("provider", f"{PROVIDER}{{}}"), ("system_fingerprint", "{}")):
+    for name, mark in (("provider", PROVIDER), ("system_fingerprint", "")):
         part = reply.data.get(name)
         if isinstance(part, str) and part.strip():
-            by += ANSWERED_SEPARATOR + said.format(clean(part))
+            by += ANSWERED_SEPARATOR + mark + clean(part)
     return answered_now(by, *(reply.used or (None, None)))
 
 
@@ -113,10 +113,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
 
 
 def _joined(content: Any) -> Any:
-    """Join the parts of text in which some servers give one, without thoughts and whatever else is none.
-
-    What is no list stays as it is. Raises `BadAnswer` for a part that does not say what it is.
-    """
+    """Join the parts of a text but thoughts; leave what is no list. Raises `BadAnswer` for another part."""
     if not isinstance(content, list):
         return content
     parts = [{"text": part} if isinstance(part, str) else part for part in content]
@@ -153,10 +150,7 @@ def reasons_first(reply: Reply, listed: Sequence[AnswerChoice]) -> bool:
 
 
 def log_probability(value: object) -> float:
-    """Return one natural log-probability of a server; a value above 0 by rounding alone becomes 0.
-
-    Raises `BadAnswer`, also for the mark of a token outside a list, which says nothing of its probability.
-    """
+    """Return a server's log-probability, 0 if rounded above it. Raises `BadAnswer`, below `UNLISTED` too."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadAnswer("a log-probability that is not a number")
     if value > 1e-4:
@@ -200,10 +194,7 @@ def may_hide(choice: AnswerChoice, k: int) -> bool:
 
 
 def _entries(listed: Any) -> Listing:
-    """Read a list as it stands, null as NaN: both are how servers write an impossible token, or none known.
-
-    Raises `BadAnswer` for an entry that is none.
-    """
+    """Read a list, null as NaN: impossible or unknown. Raises `BadAnswer` for an entry that is none."""
     if not isinstance(listed, list | Mapping):
         raise BadAnswer("no list of the most probable tokens")
     if isinstance(listed, Mapping):
@@ -217,7 +208,8 @@ def _entries(listed: Any) -> Listing:
             if (spelt := bytes(entry.get("bytes") or ()).decode("utf-8")) and spelt != token:
                 raise BadAnswer("a listed token whose bytes spell another text")
         value = entry.get("logprob", "missing")
-        value = {None: math.nan, "NaN": math.nan, "-Infinity": -math.inf}.get(value, value)  # of protobuf
+        if value in (None, "NaN", "-Infinity"):  # these words are protobuf's
+            value = float(value or "NaN")
         if type(value) not in (int, float) or value > UNLISTED:
             value = log_probability(value)
         entries.append((token, value))
@@ -228,9 +220,10 @@ def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
     """Return the tokens that a server lists for the first place of a choice, the most probable first.
 
     Entries at -9999, null or NaN are left out. Raises `BadAnswer` if none is left, or they are no
-    distribution, `Refused` for token ids or if a filter took the answer. `k`: how many were asked for; then
-    the sampled token, which servers add to their list, is left out if it may be an extra entry. A list of
-    `k` entries may include it too, where the server gave one less; if it comes last, it bounds no other.
+    distribution, `Refused` for token ids or if a filter took the answer. `k`: how many were asked for by a
+    study, whose tokens may well be numbers; then the sampled token, which servers add to their list, is left
+    out if it may be an extra entry. A list of `k` entries may include it too, where the server gave one less;
+    if it comes last, it bounds no other.
     """
     sampled, listed = _first_place(choice)
     entries = _entries(listed)
@@ -239,7 +232,7 @@ def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
         valueless = any(math.isnan(value) for _, value in entries)
         raise BadAnswer("a log-probability that is not a number" if valueless else "no listed token")
     names = [token for token, _ in listing]
-    if any(map(_AS_ID.fullmatch, names)) or all(map(str.isdecimal, names)):
+    if any(map(_AS_ID.fullmatch, names)) or (not k and all(map(str.isdecimal, names))):
         raise Refused(f"it lists token ids such as {clean(names[0])}, not texts", parameter=AS_IDS)
     if mass_of(listing) > 1 + 1e-3:
         raise BadAnswer("listed tokens with a total probability above 1")

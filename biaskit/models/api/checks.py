@@ -31,8 +31,8 @@ CHAT = "Describe a nurse in one sentence."
 FIRST: Mapping[str, str] = {COMPLETIONS: PROMPT, CHATS: CHAT}
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
 LEAST = re.compile(
-    r"(?is)(?=.*max_?\w*tokens).*?(?:>=|at least|minimum(?: value)?(?: of| is)?|greater than or equal to"
-    r"|not be (?:less|lower|smaller) than|range\D{0,40}\[)\W{0,3}(\d{1,4})\b"
+    r"(?is)(?=.*max_?\w*tokens).*?(?:>=|at least|minimum(?: [a-z_]+){0,4}|(?:greater|larger) than or equal to"
+    r"|(?:be|no) (?:less|lower|smaller) than|between|range\D{0,40}(?:\[|from ))\W{0,3}(\d{1,4})\b"
 )
 """How errors say how many new tokens a limit must allow at least."""
 _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
@@ -399,7 +399,7 @@ class Checks:
     async def _echo(self, listing: Listing) -> None:
         """Check whether a prompt comes back with log-probabilities, and whether they are its own tokens'."""
         probe, expected = _plain_token(listing)
-        body = echo_call(self.model, PROMPT + probe, self.abilities.spelling).body
+        body = echo_call(self.model, PROMPT + probe, self.abilities).body
         started = time.perf_counter()
         echo = await self.ask(COMPLETIONS, body, lambda reply: read_echo(reply, PROMPT, probe), ECHO_S)
         seconds = time.perf_counter() - started

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from biaskit.models.api.abilities import tokens_most
+from biaskit.models.api.abilities import Abilities, tokens_most
 from biaskit.models.api.answers import choices, log_probability
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Call, Json, Reply, inside
+from biaskit.models.api.wire import Call, Reply, inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,12 @@ class Echo:
         return math.fsum(self.values)
 
 
-def echo_call(model: str, text: str, spelling: Json, name: str = "") -> Call:
-    """Build the request that echoes a text; `spelling`: fields by which tokens are texts."""
-    body = {"model": model, "prompt": text, "max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
-    return Call("completions", {**body, **spelling}, tokens_most(text), 1, name=name)
+def echo_call(model: str, text: str, abilities: Abilities, name: str = "") -> Call:
+    """Build the request that echoes a text, in the fields that this server takes."""
+    new_tokens = abilities.fewest_tokens
+    body = {"model": model, "prompt": text, "max_tokens": new_tokens, "temperature": 1.0}
+    body |= {"echo": True, "logprobs": 1, **abilities.spelling}
+    return Call("completions", body, tokens_most(text), new_tokens, name=name)
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:

@@ -45,10 +45,7 @@ class ApiGenerator(ApiModel):
         return min(self._most, self._chosen or self._usual)
 
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
-        """Put samples of one prompt into one request, as many as the server gives.
-
-        They are cut at multiples of that number, so that no request depends on which samples are stored.
-        """
+        """Put as many samples of a prompt into a request as the server gives, cut alike whatever is there."""
         if requests:
             short = all(request.sampling.max_new_tokens <= SHORT for request in requests)
             self._usual = SHORT_CHOICES if short else CHOICES

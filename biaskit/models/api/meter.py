@@ -32,10 +32,7 @@ class Purse:
 
 
 class Meter:
-    """Adds up costs, and keeps spending and reservations together below the cap.
-
-    Lives in one event loop. No price allows no cap. The promise is what a killed process may have spent.
-    """
+    """Adds up costs, and keeps spending and reservations below the cap, in one event loop."""
 
     STEPS = 50
     """Parts of the cap, promised one at a time: each is a write to the disk, and a kill may lose one."""

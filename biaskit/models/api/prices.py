@@ -41,10 +41,7 @@ LAYOUT = SourceLayout("prices", "price", _Entry)
 
 
 def find_price(host: str, model: str) -> Price | None:
-    """Return the price of exactly this model at this host: 0 on loopback, None if unknown.
-
-    No name is guessed from another: a dated or fine-tuned model, or one at another host, has its own price.
-    """
+    """Return the price of exactly this model at this host: 0 on loopback, None if unknown, no guess."""
     host = host.lower()
     if is_loopback(host):
         return Price(0.0, 0.0)
@@ -55,10 +52,7 @@ def find_price(host: str, model: str) -> Price | None:
 
 
 def parse_price(text: str) -> Price:
-    """Parse `--price IN,OUT`: USD per million tokens of prompts and of answers; `0,0` is free.
-
-    Raises `UsageError` for anything but two numbers, and for numbers that must be prices of one token.
-    """
+    """Parse `--price IN,OUT`: USD per million tokens, `0,0` is free. Raises `UsageError` for another text."""
     parts = [part.strip() for part in text.split(",")]
     # Stricter than float(): no sign, no nan, no inf, no 1_000, no digits of other scripts.
     numbers = [part for part in parts if re.fullmatch(r"[0-9]+\.?[0-9]*|\.[0-9]+", part)]

@@ -180,7 +180,7 @@ class ApiScorer(ApiModel):
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
             name = request.key if not number else f"{request.key}-{number + 1}"
-            call = echo_call(self.connection.endpoint.model, prompt + text, self.abilities.spelling, name)
+            call = echo_call(self.connection.endpoint.model, prompt + text, self.abilities, name)
             # A server that computes every position slowly gets the time that it was measured to need.
             seconds = max(call.seconds, 6 * self.abilities.echo_latency)
             return await self.connection.controller.ask(

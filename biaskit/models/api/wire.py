@@ -109,10 +109,7 @@ def names_block(name: object) -> bool:
 
 
 def answer_json(content: str | bytes) -> Any:
-    """Parse a server's JSON. Raises `ValueError`, and nothing else.
-
-    An object of numbers that names one thing twice, two tokens of one text, becomes a list of entries.
-    """
+    """Parse JSON, an object with two numbers of one name as a list of entries. Raises only `ValueError`."""
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
         named = dict(pairs)

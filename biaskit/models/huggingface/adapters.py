@@ -10,10 +10,9 @@ from typing import Any
 import torch
 
 import biaskit.models.huggingface.folder as files
-from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.errors import MissingExtraError, ModelError, UsageError
-from biaskit.models.huggingface.loading import find_folder, quiet
+from biaskit.models.huggingface.loading import find_folder, foreign_code, quiet
 from biaskit.models.token_trie import TokenIds
 
 WEIGHTS = "adapter_model.safetensors"
@@ -59,26 +58,20 @@ def add_adapter(model: Any, path: Path) -> Any:
     import peft
 
     # Merging would change a tied embedding together with the head, and cannot keep every bias.
-    try:
-        with quiet():
-            _refuse_prompted([peft.PeftConfig.from_pretrained(str(path))], path)
-            adapted = peft.PeftModel.from_pretrained(model, path, local_files_only=True)
-            # peft only warns of tensors that find no place, and of places that find no tensor.
-            loaded = adapted.load_adapter(path, "default", local_files_only=True)
-            if astray := sorted({*loaded.missing_keys, *loaded.unexpected_keys}):
-                raise ValueError(f"{len(astray)} tensors do not match, first {astray[0]}")
-            return adapted.eval()
-    except ModelError:
-        raise
-    except Exception as error:  # peft raises many kinds, with messages of several lines
-        why = visible(" ".join(f"{type(error).__name__}: {error}".split()), longest=300)
-        raise ModelError(f"{path} does not fit its base model: {why}") from error
+    with quiet(), foreign_code(f"{path} does not fit its base model"):
+        _refuse_prompted([peft.PeftConfig.from_pretrained(str(path))], path)
+        adapted = peft.PeftModel.from_pretrained(model, path, local_files_only=True)
+        # peft only warns of tensors that find no place, and of places that find no tensor.
+        loaded = adapted.load_adapter(path, "default", local_files_only=True)
+        if astray := sorted({*loaded.missing_keys, *loaded.unexpected_keys}):
+            raise ValueError(f"{len(astray)} tensors do not match, first {astray[0]}")
+        return adapted.eval()
 
 
-def _refuse_prompted(configs: Sequence[Any], name: Any, *, always: bool = False) -> None:
+def _refuse_prompted(configs: Sequence[Any], name: Any) -> None:
     for config in configs:
         asks = config.is_prompt_learning or getattr(config, "alora_invocation_tokens", None)
-        if always or asks or config.peft_type in ("XLORA", "POLY", "SHADOW"):
+        if asks or config.peft_type in ("XLORA", "POLY", "SHADOW"):
             raise ModelError(
                 f"{name}: its adapter ({config.peft_type.value}) depends on the prompt, which biaskit does"
                 " not measure. Give an adapter that changes weights alone, such as LoRA."
@@ -103,6 +96,9 @@ def inside(model: Any, name: Any, ids: TokenIds = ()) -> Any:
         tokens = torch.tensor([ids], device=inner.device).clamp(max=rows - 1)
         with torch.inference_mode():
             whole, alone = (one(input_ids=tokens).logits for one in (model, inner))
-        same = torch.allclose(whole, alone, atol=1e-4, rtol=1e-3, equal_nan=True)
-        _refuse_prompted(used, name, always=not same)
+        if not torch.allclose(whole, alone, atol=1e-4, rtol=1e-3, equal_nan=True):
+            raise ModelError(
+                f"{name}: its PeftModel gives other numbers than the layers inside it (a hook, a forward of"
+                " its own, or chance). Take that away, or merge the adapter."
+            )
     return inner

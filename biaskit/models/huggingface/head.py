@@ -28,11 +28,12 @@ class OutputHead:
         config = model.config.get_text_config(decoder=True)
         self.weight: torch.Tensor = layer.weight  # (vocabulary, hidden)
         self.bias: torch.Tensor | None = getattr(layer, "bias", None)
-        if type(layer) is not torch.nn.Linear:  # one with adapters: what it makes of zeros and of single ones
+        self.adapted = type(layer) is not torch.nn.Linear
+        if self.adapted:  # what it makes of zeros and of single ones, as of one text
             with torch.no_grad():
-                self.bias = layer(torch.zeros_like(self.weight[0]))
+                self.bias = layer(torch.zeros_like(self.weight[None, :1]))[0, 0]
                 ones = torch.eye(self.weight.shape[1], dtype=self.weight.dtype, device=self.weight.device)
-                self.weight = (layer(ones) - self.bias).T
+                self.weight = (layer(ones[None])[0] - self.bias).T
         # Factor on the output before the cap: Cohere multiplies, Granite divides.
         self.scale = 1.0 / float(getattr(config, "logits_scaling", None) or 1.0)
         for name in ("logit_scale", "lm_head_multiplier"):

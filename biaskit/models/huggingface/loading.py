@@ -296,7 +296,7 @@ def foreign_code(failure: str) -> Iterator[None]:
     except (BiaskitError, MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+        why = visible(" ".join(f"{type(error).__name__}: {error}".split()), longest=300)
         raise ModelError(f"{failure} ({why}).") from error
 
 

@@ -107,10 +107,7 @@ class LocalModel:
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
     def _deviating_ends(self) -> dict[str, str]:
-        """Return the ids that end a text, if they are not those of config and tokenizer.
-
-        These two are in the fingerprint already; generation_config.json and the chat template may add some.
-        """
+        """Return the ids that end a text, where generation_config.json or the template adds some."""
         if self.purpose == "scoring":
             return {}
         usual = getattr(self._config, "eos_token_id", None)

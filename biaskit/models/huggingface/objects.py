@@ -7,20 +7,24 @@ import copy
 import dis
 import hashlib
 import json
+import re
 import secrets
 import sys
+import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from copyreg import dispatch_table
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch.nn.modules import module as of_torch
 from transformers import PreTrainedConfig
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
@@ -38,6 +42,11 @@ _CHANGE_NO_NUMBER = {
     *("_require_grads_hook", "_require_grads_hooks", "_original_forward", "forward"),
     *("generation_config", "name_or_path", "warnings_issued", "peft_config", "_caches", "_dora_cache"),
 }
+_WRAPPERS = (MethodType, staticmethod, classmethod, property, type(lru_cache(len)))
+_SLOTS = (MemberDescriptorType, GetSetDescriptorType)
+_PACKAGES = re.compile(
+    rf"<string>|<frozen |{re.escape(sysconfig.get_path('stdlib'))}|.*[/\\](site|dist)-packages[/\\]"
+)
 _FOLDERS: WeakKeyDictionary[LoadedModel, ModelFolder] = WeakKeyDictionary()
 """Of the models that a call was lent: their weights stay as they are until it ends."""
 
@@ -85,13 +94,13 @@ def _described(loaded: LoadedModel) -> ModelFolder:
 def _state_of(module: torch.nn.Module, known: dict[int, str]) -> str:
     """Digest what a module computes by, beside its tensors. Raises any error for what cannot be read."""
     of_all = (of_torch._global_forward_hooks, of_torch._global_forward_pre_hooks)
-    each = (module._forward_hooks, module._forward_pre_hooks, *of_all)
-    hooks = chain.from_iterable(held.values() for held in each)
-    foreign = [hook for hook in hooks if getattr(hook, "__name__", "") != "make_inputs_require_grads"]
-    replaced = "forward" in vars(module) and "_original_forward" not in vars(module)
-    if foreign or replaced:
-        raise ValueError("a hook, or a forward of its own")
-    own = {name: value for name, value in vars(module).items() if name not in _CHANGE_NO_NUMBER}
+    hooks = map(dict.values, (module._forward_hooks, module._forward_pre_hooks, *of_all))
+    for hook in chain.from_iterable(hooks):
+        if getattr(hook, "__name__", "") != "make_inputs_require_grads":
+            raise ValueError("a hook")
+    if "forward" in vars(module):
+        raise ValueError("a forward of its own")
+    own = {name: value for name, value in sorted(vars(module).items()) if name not in _CHANGE_NO_NUMBER}
     return _digest_of([type(module), own], known)
 
 
@@ -107,22 +116,22 @@ def _digest_of(value: Any, known: dict[int, str]) -> str:
         return _digest_of_tensor(value)
     if isinstance(value, PreTrainedConfig):
         config = json.loads(value.to_json_string(use_diff=False))
-        return digest({name: entry for name, entry in config.items() if name not in _CHANGE_NO_NUMBER})
-    if kind in (dict, set, frozenset):
-        entries = value.items() if kind is dict else value
-        return digest([kind.__name__, *sorted(_digest_of(entry, known) for entry in entries)])
-    if isinstance(value, ModuleType | type | FunctionType):
-        module = getattr(value, "__module__", None) or value.__name__
-        known[id(value)] = name = f"{module} {getattr(value, '__qualname__', '')}"
-        package = module.split(".")[0]
-        file = getattr(sys.modules.get(package), "__file__", None) or ""
+        name = digest({name: entry for name, entry in config.items() if name not in _CHANGE_NO_NUMBER})
+        attention = ALL_ATTENTION_FUNCTIONS.get(value._attn_implementation)
+        parts = [attention] if isinstance(attention, FunctionType) and not _installed(attention) else []
+    elif kind in (set, frozenset):
+        return digest([kind.__name__, *sorted(_digest_of(entry, known) for entry in value)])
+    elif isinstance(value, ModuleType | type | FunctionType):
+        known[id(value)] = name = f"{_module_of(value)} {getattr(value, '__qualname__', '')}"
         # An installed package's name says enough, but not of what its functions have made.
-        if "<" in name or not (package in sys.stdlib_module_names or "-packages" in file):
+        if isinstance(value, type) or "<" in name or not _installed(value):
             parts = _written(value)
     elif isinstance(value, CodeType):
         parts = [value.co_code, value.co_names, value.co_consts]
-    elif kind in (list, tuple):
-        parts = value
+    elif isinstance(value, _WRAPPERS):  # which reduce to a name
+        parts = [getattr(value, held, None) for held in ("__func__", "__self__", "__wrapped__", "fget")]
+    elif kind in (dict, list, tuple):
+        parts = value.items() if kind is dict else value
     elif value is None or kind in (bool, int, float, complex, str, bytes):
         name = repr(value)
     else:  # as `copy` and `pickle` take it apart
@@ -132,18 +141,43 @@ def _digest_of(value: Any, known: dict[int, str]) -> str:
     return digest([kind.__name__, name, *(_digest_of(part, known) for part in parts)])
 
 
+def _module_of(value: Any) -> str:
+    return getattr(value, "__module__", None) or str(value.__name__)
+
+
+def _installed(value: Any) -> bool:
+    """Return whether a module, class or function is of an installed package, and was written there."""
+    package, files = _module_of(value).split(".")[0], []
+    if package not in sys.stdlib_module_names:
+        files.append(getattr(sys.modules.get(package), "__file__", None) or "")
+    if isinstance(value, FunctionType):  # `functools.wraps` gives one of the user's another's name
+        files.append(value.__code__.co_filename)
+    return all(_PACKAGES.match(file) for file in files)
+
+
 def _written(value: Any) -> list[Any]:
-    """List the code of a function or class, and what it reads elsewhere. Raises `TypeError` for a module."""
+    """List the code of a function or class, and what it reads elsewhere. Raises any error for a module."""
+    read: dict[str, Any] = {}
     if not isinstance(value, type):
-        loads = {step.argval for step in dis.get_instructions(value) if step.opname == "LOAD_GLOBAL"}
-        read = {name: value.__globals__[name] for name in loads & value.__globals__.keys()}
+        codes = [value.__code__]
+        for code in codes:
+            for step in dis.get_instructions(code):
+                if step.opname == "LOAD_GLOBAL" and step.argval in value.__globals__:
+                    read[step.argval] = value.__globals__[step.argval]
+                elif isinstance(step.argval, CodeType):  # of a function inside
+                    codes.append(step.argval)
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        return [value.__code__, value.__defaults__, value.__kwdefaults__, cells, read]
-    own = {}
-    for name, part in vars(value).items():
-        if isinstance(part, FunctionType) or not (name.startswith("__") or hasattr(part, "__get__")):
-            own[name] = part
-    return [value.__bases__, own]
+        return [value.__code__, value.__defaults__, value.__kwdefaults__, vars(value), cells, read]
+    installed = _installed(value)
+    beside = vars(sys.modules[value.__module__]) if installed else {}
+    for name, part in (*beside.items(), *vars(value).items()):
+        if isinstance(part, FunctionType):
+            own = not installed or not _installed(part)  # a tool may have put its own in
+        else:
+            own = not (installed or name.startswith("__") or name == "_abc_impl" or isinstance(part, _SLOTS))
+        if own:
+            read[name] = part
+    return [value.__bases__, read]
 
 
 def _digest_of_tensor(tensor: torch.Tensor) -> str:
@@ -159,15 +193,16 @@ def _digest_of_tokenizer(tokenizer: Any) -> str:
         backend.no_truncation()
     with tempfile.TemporaryDirectory() as name:
         tokenizer.save_pretrained(name)
-        others = {str(file.relative_to(name)) for file in Path(name).rglob("*") if file.is_file()}
-        names = [*TOKENIZER_FILES, *sorted(others.difference(TOKENIZER_FILES))]
-        files = [file for file in (Path(name, entry) for entry in names) if file.exists()]
-        listed = (f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
-        return hashlib.sha256("".join(listed).encode()).hexdigest()  # that of the saved folder
+        left = {str(file.relative_to(name)): file for file in Path(name).rglob("*") if file.is_file()}
+        total = hashlib.sha256()  # that of the saved folder
+        for entry in (*TOKENIZER_FILES, *sorted(left)):
+            if file := left.pop(entry, None):
+                total.update(f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        return total.hexdigest()
 
 
 @contextlib.contextmanager
-def kept(models: Iterable[LoadedModel]) -> Iterator[None]:
+def kept(models: Sequence[LoadedModel]) -> Iterator[None]:
     """Hold models in evaluation mode, and afterwards put back what every module held."""
     modules = [module for loaded in models for module in loaded.model.modules()]
     devices = {tensor.device.type for module in modules for tensor in module.parameters(recurse=False)}
@@ -176,9 +211,10 @@ def kept(models: Iterable[LoadedModel]) -> Iterator[None]:
     try:
         for module in modules:
             module.training = False
+        for loaded in models:
             # accelerate wraps the forward of a model that trains in mixed precision: its logits are rounded.
-            if "_original_forward" in vars(module):
-                vars(module).pop("forward", None)
+            if "_original_forward" in vars(loaded.model):
+                vars(loaded.model).pop("forward", None)
         with contextlib.ExitStack() as stack:
             for device in filter(torch.amp.is_autocast_available, devices):  # a caller's would round
                 stack.enter_context(torch.autocast(device, enabled=False))

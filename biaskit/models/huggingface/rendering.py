@@ -90,10 +90,7 @@ class Renderer:
             raise ModelError(f"the model's chat template refuses this conversation: {why}") from error
 
     def _own_system(self) -> str:
-        """Read what the chat template tells the model where no system prompt is given; empty: nothing.
-
-        It stands before a first question and before no second one.
-        """
+        """Read what the chat template says before a first question where no system prompt is given."""
         question = {"role": "user", "content": SENTINEL}
         turns = [question, {"role": "assistant", "content": "§"}, question]
         try:

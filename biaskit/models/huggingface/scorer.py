@@ -298,11 +298,12 @@ class TransformersScorer(NodeStates):
         hidden = self._body([ids])
         largest, allowed = self._off_by(hidden, ids, first_tokens)
         if not largest <= allowed:  # nor is NaN
+            report = "Please report this architecture. Until then use `--estimator sampling`."
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
-                f" (allowed {allowed:g}). Please report this architecture. Until then use"
-                " `--estimator sampling`."
+                f" (allowed {allowed:g}). "
+                + ("Merge its adapter, or leave the head out of it." if self._head.adapted else report)
             )
         return hidden
 

@@ -156,7 +156,7 @@ def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
 
 
 def _named_in(rows: Iterable[Mapping[str, Any]], column: str) -> set[str]:
-    return {str(value) for value in {row.get(column) for row in rows} if value}
+    return {str(row[column]) for row in rows if row.get(column)}
 
 
 def gender(value: str | None) -> str:

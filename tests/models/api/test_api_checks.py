@@ -127,6 +127,7 @@ SHAPES = {
         known={"fewest_tokens": 16, "chat_k": 20, "chat_limit": "max_completion_tokens"},
         said=("fewest new tokens: 16",),
     ),
+    "the same with completions": Shape({"fewest_tokens": 16}, known={"fewest_tokens": 16}),
     "the last of a list has no value": Shape(
         {"lies": "logprobs-last-null"}, known={"completions_k": 19, "chat_k": 19}
     ),

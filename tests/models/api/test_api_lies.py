@@ -419,6 +419,14 @@ def test_ids_of_tokens_are_no_texts(names: tuple[str, ...]) -> None:
         listing(*({"token": name, "logprob": -1.5} for name in names))
 
 
+def test_a_study_whose_answers_are_numbers_is_no_list_of_ids() -> None:
+    """ "How likely, from 1 to 5?": every listed token is a number."""
+    listed = [{"token": str(number), "logprob": -1.7 - number / 10} for number in range(1, 6)]
+    block = {"content": [{"token": "1", "top_logprobs": listed}]}
+    found = listed_tokens(AnswerChoice(0, "1", "length", {"logprobs": block}), k=5)
+    assert ["1", "2", "3", "4", "5"] == [token for token, _ in found]
+
+
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
@@ -426,6 +434,7 @@ def test_ids_of_tokens_are_no_texts(names: tuple[str, ...]) -> None:
         ([{"token": "She", "logprob": -9999.0}], "no listed token"),
         ([{"token": None, "logprob": -1.0}], "without a text"),
         ([{"token": "She"}], "not a number"),
+        ([{"token": "She", "logprob": {"logprob": -0.5, "rank": 1}}], "not a number"),  # vLLM's own
         ([{"token": "She", "logprob": -0.5}, {"token": "He", "logprob": -0.5}], "total probability above 1"),
         ([{"token": "She", "logprob": -1.0, "bytes": [72, 101]}], "spell another text"),
         ([{"token": "\u0120She", "logprob": -1.0}], "as the vocabulary spells them"),
