@@ -77,7 +77,9 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         shown = render_text(notes, width()) if verbose else first_notes(notes, width())
         emit(f"{findings}\n\n{shown}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
-        emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+        without = "  (--no-texts leaves out your texts, which may name people)"
+        without *= read_manifest(result.path).imported is not None
+        emit(f"Page: biaskit report {shlex.quote(str(result.path))}{without}\n")
 
 
 def as_json(result: RunResult) -> dict[str, Any]:

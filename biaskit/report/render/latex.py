@@ -41,9 +41,10 @@ _MINUS = re.compile(r"(?<![0-9A-Za-z])-(?=[0-9.])")
 
 
 def render_latex(document: Document) -> str:
-    """Render one environment per table; notes and signature are comments."""
-    parts = [_needs(document.tables)]
-    parts += [_environment(table, str(number)) for number, table in enumerate(document.tables, 1)]
+    """Render one environment per table that has columns; notes and signature are comments."""
+    tables = [table for table in document.tables if table.header]
+    parts = [_needs(tables)]
+    parts += [_environment(table, str(number)) for number, table in enumerate(tables, 1)]
     parts += [f"% Note: {_comment(note)}" for note in document.notes]
     if document.signature:
         parts.append(f"% {_comment(document.signature)}")

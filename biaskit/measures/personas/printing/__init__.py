@@ -50,7 +50,11 @@ def headline(part: Part) -> Iterator[TitledTable]:
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
     heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
-    yield listed_table(title, heads, rows, note=" ".join(notes))
+    # A column of nothing is left out; the note has its reason.
+    columns = [*zip(heads, *rows, strict=True)]
+    known = columns[:2] + [column for column in columns[2:] if {*column[1:]} != {UNDEFINED}]
+    cells = zip(*(cells for _, *cells in known), strict=True)
+    yield listed_table(title, [head for head, *_ in known], cells, note=" ".join(notes))
 
 
 def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
