@@ -77,9 +77,9 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         shown = render_text(notes, width()) if verbose else first_notes(notes, width())
         emit(f"{findings}\n\n{shown}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
-        without = "  (--no-texts leaves out your texts, which may name people)"
-        without *= read_manifest(result.path).imported is not None
-        emit(f"Page: biaskit report {shlex.quote(str(result.path))}{without}\n")
+        emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+        if read_manifest(result.path).imported:
+            emit("It shows your texts, which may name people: --no-texts leaves them out.\n")
 
 
 def as_json(result: RunResult) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Report:
 def report(
     *runs: str | Path | RunResult,
     out: str | Path | None = None,
-    title: str | None = None,
+    title: str = "",
     texts: bool = True,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
@@ -104,7 +104,7 @@ def report(
         runs: folders or results of probes, texts or comparisons; by default the newest run.
         out: the page; by default report.html in the run's folder (of several runs: in the comparison's).
             Figures and tables are in that folder too, or beside the page where it cannot be written.
-        title: of the page, and of later ones until another is given; by default, or "", it names the model.
+        title: of the page, and of later ones until another is given; by default it names the model.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `bk.compare` takes them.
         settings: `report.pdf`, `reference` and `margin.QUANTITY`.
@@ -126,10 +126,9 @@ def report(
     seen = watcher or LineWatcher()
     seen.progress("report", 0, STEPS)
     content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
-    if title is not None and may_write(folder):
+    if title and may_write(folder):
         write_or_refuse(folder / TITLE, title.encode(errors="replace"))
-    title = kept_title(folder) if title is None else title
-    if title:
+    if title := title or kept_title(folder):
         content = replace(content, title=title, command=f"{content.command} --title {shlex.quote(title)}")
     target = expanded(out) if out is not None else folder / PAGE
     check_replaceable(target, "page", PAGES, is_page)

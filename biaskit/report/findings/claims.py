@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -107,11 +107,10 @@ def claim(
     if estimated is not None:
         every |= {"amount": amount(estimated), "ends": ends(estimated), "span": span(estimated)}
         shown = number(estimated, verdict)
-    says = templates.of(verdict)
     if estimated is not None and CORRECTED in str(estimated.reason):
-        says = [BY_LABELS + text for text in says]
+        templates = replace(templates, lead=BY_LABELS + templates.lead)
         every["within"] = f"{every['within']}{every['span']}"
-    text = filled(*says, **(every | dict(pieces or {})))
+    text = filled(*templates.of(verdict), **(every | dict(pieces or {})))
     _, bracket, interval = shown.partition("[")
     if not bracket or bracket + interval not in text:
         shown = ""

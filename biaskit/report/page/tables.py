@@ -110,8 +110,10 @@ def _public(
 
 def _is_empty(row: Row, keys: Sequence[str]) -> bool:
     """Tell whether a row has a reason and no number beside its keys."""
-    numbers = [name for name in row if isinstance(row[name], int | float) and name not in keys]
-    return bool(row.get("reason")) and not numbers
+    for name, value in row.items():
+        if isinstance(value, int | float) and name not in keys:
+            return False
+    return bool(row.get("reason"))
 
 
 def _listed(

@@ -130,7 +130,7 @@ class _Grid:
             columns.append(_Column(heading, cells, i < table.n_text))
         if table.n_text == n or spans:
             return cls(tuple(columns), tuple(spans), table.n_text)
-        lists = [columns.pop(i) for i in sorted(table.wide, reverse=True)]
+        lists = [*map(columns.pop, sorted(table.wide, reverse=True))]
         return cls(tuple(columns), (), table.n_text - len(lists), tuple(lists))
 
     def part(self, numbers: Sequence[int]) -> _Grid:

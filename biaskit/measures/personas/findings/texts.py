@@ -165,17 +165,17 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         return _shown(text, using, verdict="not-measured")
     share_of_women = itemgetter("female_share")
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
-    ends = [share_with_interval(row["female_share"], row["ci_low"], row["ci_high"]) for row in (low, high)]
     lead = BY_LABELS if by_labels(rows) else ""
     if low is high:
-        says = [lead + text for text in _SAYS["share" if low["occupation"] == UNNAMED else "share_of_one"]]
-        text = filled(*says, whose=text_of, share=ends[0], job=Foreign(low["occupation"]))
-        return _shown(text, using, number=ends[0])
+        share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
+        says = _SAYS["share" if low["occupation"] == UNNAMED else "share_of_one"]
+        text = filled(*says, lead=lead, whose=text_of, share=share, job=Foreign(low["occupation"]))
+        return _shown(text, using, number=share)
     shown: dict[str, Piece] = {"least": Foreign(low["occupation"]), "most": Foreign(high["occupation"])}
-    if not lead:
-        ends = [f"{percent(row['female_share'])} %" for row in (low, high)]
-    says = [lead + text for text in _SAYS["range"]]
-    return _shown(filled(*says, whose=text_of, low=ends[0], high=ends[1], **shown), using)
+    for name, row in (("low", low), ("high", high)):
+        ends = (row["ci_low"], row["ci_high"]) if lead else (None, None)
+        shown[name] = share_with_interval(row["female_share"], *ends)
+    return _shown(filled(*_SAYS["range"], lead=lead, whose=text_of, **shown), using)
 
 
 def _tipping(test: Contrast) -> list[str]:

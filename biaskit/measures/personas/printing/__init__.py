@@ -52,9 +52,9 @@ def headline(part: Part) -> Iterator[TitledTable]:
     heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
     # A column of nothing is left out; the note has its reason.
     columns = [*zip(heads, *rows, strict=True)]
-    known = columns[:2] + [column for column in columns[2:] if {*column[1:]} != {UNDEFINED}]
-    cells = zip(*(cells for _, *cells in known), strict=True)
-    yield listed_table(title, [head for head, *_ in known], cells, note=" ".join(notes))
+    known = columns[:2] + [*filter(lambda column: {*column[1:]} != {UNDEFINED}, columns[2:])]
+    lines = [*zip(*known, strict=True)]
+    yield listed_table(title, lines[0], lines[1:], note=" ".join(notes))
 
 
 def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:

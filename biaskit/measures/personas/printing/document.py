@@ -80,18 +80,17 @@ def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     if means and "debiasing_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_debiasing(means)
         return
-    lines = []
+    lines, has_workforce = [], bool(defined(means, "workforce_share"))
     for row in means:
         n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
         line = {**row, **bounds, "none": row["n_not_inferred"] / n_read if n_read else None}
         if "n_labelled" in row:
             line["labels"] = row["n_labelled"] or 0
+        if not has_workforce:
+            del line["workforce_share"]
         lines.append(line)
     notes, is_corrected = _PRINTED["representation"], bool(means) and "share_corrected" in means[0]
-    has_workforce = bool(defined(means, "workforce_share"))
-    if not has_workforce:
-        lines = [{name: line[name] for name in line if name != "workforce_share"} for line in lines]
     said = {"place": claim.place("GAS(P), Figure 2"), "corrected": notes["corrected"] * is_corrected}
     yield from laid_out("representation", lines, **said, workforce=notes["workforce"] * has_workforce)
 
