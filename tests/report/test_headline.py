@@ -165,7 +165,7 @@ def test_weak_evidence_comes_last() -> None:
 def test_undefined_numbers_are_dashes_with_a_reason() -> None:
     shown = headline(none_eligible())
     line = next(line for line in shown.split("\n") if line.startswith("m "))
-    assert line.split() == ["m", "–"]  # the other columns have no number at all, and are left out
+    assert line.split() == ["m", "–", "–", "–"]
     flowing = " ".join(shown.split())
     assert "– women's share not measured: no text with an inferred gender." in flowing
     assert "– SRB not measured: prompt persona has 2 texts of women and 0 of men." in flowing

@@ -50,11 +50,7 @@ def headline(part: Part) -> Iterator[TitledTable]:
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
     heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
-    # A column of nothing is left out; the note has its reason.
-    columns = [*zip(heads, *rows, strict=True)]
-    known = columns[:2] + [*filter(lambda column: {*column[1:]} != {UNDEFINED}, columns[2:])]
-    lines = [*zip(*known, strict=True)]
-    yield listed_table(title, lines[0], lines[1:], note=" ".join(notes))
+    yield listed_table(title, heads, rows, note=" ".join(notes))
 
 
 def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
