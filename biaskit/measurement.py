@@ -204,6 +204,11 @@ class Measurement:
         return iter(())
 
     @in_file("findings")
+    def measured(self, part: Part) -> Iterator[str]:
+        """Yield what stands under a page's title, in place of study and number of answers."""
+        return iter(())
+
+    @in_file("findings")
     def slopes(self, content: Content) -> Iterator[Slope]:
         """Yield its slopes on labour statistics: a page judges those of all kinds together."""
         return iter(())

@@ -78,6 +78,8 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         emit(f"{findings}\n\n{shown}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
         emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+        if read_manifest(result.path).imported:
+            emit("It shows your texts, which may name people: --no-texts leaves them out.\n")
 
 
 def as_json(result: RunResult) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import webbrowser
 from contextlib import closing
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
 import click
@@ -26,7 +27,7 @@ from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("--open open_it", None, "Open the page in the browser.", is_flag=True)
 @option("--out", "FILE", "Output file; default: report.html in the run's folder.")
-@option("--title", "TEXT", "Title of the page; by default it names the model.", default="")
+@option("--title", "TEXT", "Title of this page and later ones; by default it names the model.", default="")
 @option("--no-texts", None, "Omit all generated and imported texts.", is_flag=True)
 @with_sides
 @with_format("Format of the printed findings; the page is the same.", ("text", "json"))
@@ -59,5 +60,7 @@ def command(runs: tuple[str, ...], open_it: bool, no_texts: bool, output_format:
         kinds = ", ".join(dict.fromkeys(path.suffix[1:].upper() for path in written.figures))
         emit(f"Figures: {n_figures} ({kinds}) in {written.figures[0].parent}\n" if n_figures else "")
         emit(f"LaTeX: {len(written.latex)} files in {written.latex[0].parent}\n" if written.latex else "")
+        if written.content.with_texts and any(map(attrgetter("imported"), written.content.parts)):
+            emit("The page shows your texts, which may name people: --no-texts leaves them out.\n")
     if open_it:
         webbrowser.open(written.page.resolve().as_uri())

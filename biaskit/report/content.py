@@ -136,6 +136,11 @@ class Content:
         return list(dict.fromkeys(model.label for model in self.models))
 
     @property
+    def imported(self) -> bool:
+        """Whether every text was at hand, and no model was asked."""
+        return bool(self.models) and all(model.where == "texts" for model in self.models)
+
+    @property
     def tests(self) -> list[Contrast]:
         """The rows of tests.csv between models, and of relations."""
         return list(map(Contrast.of, self.between.get("tests", ())))

@@ -69,6 +69,7 @@ class Part:
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
     debiasing_prompts: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
+    imported: Mapping[str, str] = field(default_factory=dict)  # of texts at hand: `source`, `read`
     claims: Mapping[str, Claim] = field(default_factory=dict)  # by name of a paper's table; absent: none
 
     @property
@@ -293,6 +294,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         templates=templates,
         debiasing_prompts=_entries(group, "debiasing_prompts"),
         commands=tuple(commands),
+        imported=first.manifest.imported or {},
         claims=together(claims),
     )
 

@@ -12,6 +12,8 @@ Row = Mapping[str, Any]
 AnyRow = TypeVar("AnyRow", bound=Row)
 Tables = Mapping[str, Sequence[Row]]
 """Public tables by name, rows as `tables.io` gives them: an undefined number is None."""
+CORRECTED = "shares of women are corrected by a person's labels"
+"""Begins a reason of rows whose shares are so; sentences on them say it too."""
 
 
 def where(rows: Iterable[AnyRow], **values: object) -> list[AnyRow]:
@@ -116,7 +118,7 @@ def by_labels(rows: Iterable[Row]) -> str | None:
     if not labels:
         return None
     part = "" if len(labels) == len(means) else f" in {len(labels)} of {len(means)} occupations"
-    return f"shares of women are corrected by a person's labels of {count(sum(labels), 'text')}{part}"
+    return f"{CORRECTED} of {count(sum(labels), 'text')}{part}"
 
 
 def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, float, float, float] | None:

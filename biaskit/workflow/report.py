@@ -7,7 +7,7 @@ import shlex
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
@@ -25,9 +25,9 @@ from biaskit.common.files import (
 )
 from biaskit.common.files import files_of as files_named
 from biaskit.common.foreign import visible
-from biaskit.common.inputs import expanded
+from biaskit.common.inputs import Inputs, expanded
 from biaskit.common.provenance import versions
-from biaskit.common.wording import count
+from biaskit.common.wording import count, listed
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.measurement import measurement
 from biaskit.progress import LineWatcher, Watcher
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 PAGES = (".html", ".htm")
 FIGURES, LATEX = "figures", "latex"
 MADE = (".svg", ".png", ".pdf", ".tex")
+TITLE = "title.txt"  # of a run's or a comparison's folder
 RECORD = ".biaskit.json"
 """Beside figures and LaTeX tables: the digest of each, so that what somebody changed is never replaced."""
 PREFIX, MARGIN = "report.", "margin."
@@ -103,7 +104,7 @@ def report(
         runs: folders or results of probes, texts or comparisons; by default the newest run.
         out: the page; by default report.html in the run's folder (of several runs: in the comparison's).
             Figures and tables are in that folder too, or beside the page where it cannot be written.
-        title: of the page; by default it names the model.
+        title: of the page, and of later ones until another is given; by default it names the model.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `bk.compare` takes them.
         settings: `report.pdf`, `reference` and `margin.QUANTITY`.
@@ -125,7 +126,9 @@ def report(
     seen = watcher or LineWatcher()
     seen.progress("report", 0, STEPS)
     content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
-    if title:
+    if title and may_write(folder):
+        write_or_refuse(folder / TITLE, title.encode(errors="replace"))
+    if title := title or kept_title(folder):
         content = replace(content, title=title, command=f"{content.command} --title {shlex.quote(title)}")
     target = expanded(out) if out is not None else folder / PAGE
     check_replaceable(target, "page", PAGES, is_page)
@@ -280,9 +283,20 @@ def _named(
     return folder, paths, groups or resolved.get("groups", ()), aliases
 
 
+def kept_title(folder: Path) -> str:
+    """Read the title that an earlier report of a folder was given; "" where none was."""
+    file = folder / TITLE
+    return Inputs(RunError, most=2**16).text(file).strip() if file.is_file() else ""
+
+
 def title_of(collection: Collection) -> str:
-    """Make the title of a page that was given none."""
+    """Make the title of a page that was never given one."""
     labels = list(dict.fromkeys(model.label for part in collection.parts for model in part.models))
+    if len(collection.runs) == 1 and (title := kept_title(collection.runs[0].path)):
+        return title
+    sources = [PurePath(part.imported["source"]).name for part in collection.parts if part.imported]
+    if sources and len(sources) == len(collection.parts):
+        return f"Gender in {listed([*dict.fromkeys(sources)])}"
     return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
 
 

@@ -48,9 +48,17 @@ def test_keys_label_and_what_is_saved_is_a_sheet(browser: Browser, tmp_path: Pat
     press(browser, "m", "x", "?", "ArrowLeft", "0")
     assert "Text 4 of 4; 3 labelled" == browser.run("return document.querySelector('#place').textContent")
     assert "=1" == browser.run(shown)
-    press(browser, "n", "Delete")
+    press(browser, "n", "m")  # after the last text a key labels nothing
+    assert browser.run("return document.querySelector('#text').getClientRects().length") == 0
+    assert "All 4 texts have a label." == browser.run("return document.querySelector('#end').textContent")
+    press(browser, "ArrowLeft", "Delete", "ArrowRight")
+    said = "The end: 3 texts have a label, 1 have none yet."
+    assert said == browser.run("return document.querySelector('#end').textContent")
+    press(browser, "ArrowLeft")
     assert "Text 4 of 4; 3 labelled" == browser.run("return document.querySelector('#place').textContent")
-    browser.run("document.querySelector('#save').click()")
+    press(browser, "ArrowRight")
+    browser.run("document.querySelector('#done .save').click()")
+    assert "labels-A-B-.csv" in browser.run("return document.querySelector('#saved').textContent")
     saved, end = tmp_path / "labels-A-B-.csv", time.monotonic() + SECONDS
     while not saved.exists() and time.monotonic() < end:
         time.sleep(0.05)
@@ -73,5 +81,26 @@ def test_it_can_be_used_without_a_mouse_and_read_aloud(browser: Browser, tmp_pat
     start(browser, tmp_path / "sheet.html", "D")
     assert "Text 1 of 4; 0 labelled" == browser.run("return document.querySelector('#place').textContent")
     assert [] == browser.violations(require_axe())
+    browser.scheme("dark")
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(23, 24, 26)"
+    press(browser, "w", "w", "w", "w")
+    assert browser.run("return document.activeElement.textContent") == "done, save"
+    browser.run("document.querySelector('#how').open = true")
+    assert [] == browser.violations(require_axe())
     browser.size(390, 844)
     assert browser.run("return document.documentElement.scrollWidth") <= 390
+
+
+def test_instructions_are_in_a_fold_and_say_they_break_off_of_sampled_texts_alone(tmp_path: Path) -> None:
+    for imported in (False, True):
+        sheet = tmp_path / str(imported) / "sheet.csv"
+        write_sheet(sheet, TEXTS, imported=imported)
+        page = sheet.with_suffix(".html").read_text("utf-8")
+        fold = page.split("<details")[1].split("</details>")[0]
+        assert ("they break off" in fold) is not imported
+        assert "<td>the main person is a woman or a girl</td>" in fold
+    # Instructions that a person changed are the page's, and no markup in them counts.
+    (tmp_path / "True" / "instructions.md").write_text("# Ours\n\n<script>x</script> Only nurses.")
+    write_sheet(sheet, TEXTS, imported=True)
+    fold = sheet.with_suffix(".html").read_text("utf-8").split("<details")[1].split("</details>")[0]
+    assert "&lt;script&gt;x&lt;/script&gt; Only nurses." in fold

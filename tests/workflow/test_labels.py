@@ -161,7 +161,9 @@ def test_a_sheet_hints_at_nothing_and_its_page_is_one_file(tmp_path: Path) -> No
     assert {row["id"] for row in rows} == {name for name, _ in json.loads(inside)}
     assert {text for _, text in json.loads(inside)} <= {*frame["text"]}
     assert "http" not in page.replace("http-equiv", "")
-    assert page.count("\n") < 100
+    before, _, fold = page.partition("<details")
+    assert "Read this page first" in fold
+    assert (before + fold.partition("</details>")[2]).count("\n") < 120
     guide = sheet.with_name("instructions.md").read_text("utf-8")
     assert all(f"| {word} |" in guide for word in ("women", "men", "non-binary", "none", "unclear"))
 
@@ -290,8 +292,11 @@ def test_a_sentence_says_shares_by_labels(tmp_path: Path) -> None:
     )
     low, high = (100 * rows["share_corrected"].agg(f) for f in ("min", "max"))
     said = next(one for one in findings(stored_content(tmp_path / "r")) if "are about women" in one.text)
-    assert f"{low:.0f} % (" in said.text
-    assert f"{high:.0f} % (" in said.text
+    assert said.text.startswith("Corrected by labels: of your texts")
+    ends = rows.set_index("share_corrected")[["corrected_low", "corrected_high"]].mul(100).round()
+    for share, (least, most) in zip(ends.index, ends.values.astype(int), strict=True):
+        assert f"{100 * share:.0f} % [{least}–{most}] (" in said.text
+    assert low < high
     assert "shares of women are corrected by a person's labels of 120 texts" in said.measured_with
     assert not any(
         "name no gender and are left out" in one.text for one in findings(stored_content(tmp_path / "r"))

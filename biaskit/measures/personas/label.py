@@ -17,6 +17,7 @@ from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short
 from biaskit.measures.personas.recordings import RECORDED, recorded_run
 from biaskit.measures.personas.texts.documents import KEY, TextDocument, manifest_of_texts, texts_of
 from biaskit.report.result import RunResult, run_path
+from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
 
 
@@ -120,4 +121,5 @@ def _keyed(sheet: str | Path, key_of: Mapping[str, str], run: Path) -> dict[str,
 
 def _write(run: Path, sheet: Path, keys: Iterable[str]) -> None:
     text_of = {row["key"]: row["text"] for row in read_rows(rows_file(run, "personas"), skip_bad=True)}
-    write_sheet(sheet, [(key, text_of[key]) for key in keys])
+    imported = read_manifest(run).imported is not None
+    write_sheet(sheet, [(key, text_of[key]) for key in keys], imported=imported)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -128,7 +129,8 @@ def analyze_texts(
     if not model:
         question["label"] = next(iter(imported.models))
     question["gender_codes"] = dict(study.gender_codes)
-    source = {"source": imported.source, "digest": imported.digest}
+    today = datetime.now(UTC).date().isoformat()
+    source = {"source": imported.source, "digest": imported.digest, "read": today}
     if group_col is not None:
         source["group_col"] = group_col
     resolved = design.describe() | {"imported": source}

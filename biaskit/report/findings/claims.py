@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,13 @@ from biaskit.report.findings.sentence import (
 from biaskit.report.questions import QuestionId
 from biaskit.stats.contrast import Contrast, Verdict
 from biaskit.tables.coverage import WEAK, Coverage, is_under
+from biaskit.tables.query import CORRECTED
 
 _ANY: Mapping[Verdict, Sequence[str]] = {
     "not-identified": ("{what} is not identified.",),
     "not-measured": ("{what} is not measured ({why}).", "{what} is not measured."),
 }
+BY_LABELS = "corrected by labels: "
 _NO_VERDICT = ("no conclusion on {what} ({why}).", "no conclusion on {what}.")
 
 
@@ -105,6 +107,9 @@ def claim(
     if estimated is not None:
         every |= {"amount": amount(estimated), "ends": ends(estimated), "span": span(estimated)}
         shown = number(estimated, verdict)
+    if estimated is not None and CORRECTED in str(estimated.reason):
+        templates = replace(templates, lead=BY_LABELS + templates.lead)
+        every["within"] = f"{every['within']}{every['span']}"
     text = filled(*templates.of(verdict), **(every | dict(pieces or {})))
     _, bracket, interval = shown.partition("[")
     if not bracket or bracket + interval not in text:

@@ -71,7 +71,7 @@ def not_measured(content: Content) -> tuple[str, ...]:
     for folder in folders():
         lines += folder.not_measured(content.parts)
     labels = content.labels
-    if len(labels) == 1 and all(model.where == "texts" for model in content.models):
+    if len(labels) == 1 and content.imported:
         columns = "`biaskit analyze --texts FILE --model-col COLUMN`"
         lines.append(f"One source only: {columns} compares several.")
     elif len(labels) == 1:

@@ -133,7 +133,8 @@ OPENINGS: Mapping[str, str] = stated("openings")
 """Bias type → how a model was asked."""
 _SAID = "(she|he|they|“[^”]*”)"
 UNCOUNTED = re.compile(
-    rf"^weak evidence:|\bof {_SAID} and {_SAID}( \([^()]*\))?,?|\bamong the target words \([^()]*\),?"
+    r"^(weak evidence|corrected by labels):"
+    rf"|\bof {_SAID} and {_SAID}( \([^()]*\))?,?|\bamong the target words \([^()]*\),?"
     rf"|; (it says )?{_SAID} in [^;]*?(?=\.$)",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import labels
 from biaskit.report.page.tables import ListedTable, gender, list_tables
-from biaskit.report.questions import QUESTIONS, QuestionId
+from biaskit.report.questions import OF_TEXTS, QUESTIONS, QuestionId
 from biaskit.tables.schema import SCHEMAS
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def cut(text: object, longest: int = LONGEST_NAME) -> str:
 def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> Iterator[Section]:
     tables = list_tables(content)
     asked = {kind.name: kind.question for kind in measurements()}  # where the prompts of each kind stand
-    for question, heading in QUESTIONS.items():
+    for question, heading in (OF_TEXTS if content.imported else QUESTIONS).items():
         drawn, findings = _answering(question, figures[1:]), _answering(question, said.findings)
         n_leading = len(_answering(question, said.leading))
         prompts = [prompt for prompt in content.prompts if asked[prompt.measurement] == question]
@@ -188,10 +188,12 @@ def measured_line(content: Content) -> str:
     """Say in one line what was measured: models, studies, how many answers, when."""
     names = content.labels
     bits = [listed([cut(name, 40) for name in names]) if len(names) < 3 else f"{len(names)} models"]
+    if content.imported and len(names) == 1:  # the file says it
+        bits = []
     for part in content.parts[:3]:
         kind = measurement(part.measurement)
         n = len(part.tables.get(kind.each, ()))
-        bits.append(f"{cut(part.study, 40)}: {count(n, kind.unit)}" if n else cut(part.study, 40))
+        bits += [*kind.measured(part)] or [cut(part.study, 40) + f": {count(n, kind.unit)}" * bool(n)]
     days = [day for model in content.models for day in (model.first_answered, model.last_answered) if day]
     return " · ".join([*bits, " to ".join(dict.fromkeys((min(days), max(days))))] if days else bits)
 

@@ -9,6 +9,7 @@ from typing import Any
 from biaskit.common.wording import PEOPLE
 from biaskit.measurement import measurement
 from biaskit.report.content import Content
+from biaskit.report.findings.finding import reasons_of
 from biaskit.report.page import labels
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Model, Part
@@ -36,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ListedTable:
-    """A table on the page; `anchor` is its HTML id."""
+    """A table on the page; `anchor` is its HTML id. Without columns it is only said why (`what`)."""
 
     name: str
     anchor: str
@@ -99,8 +100,20 @@ def _public(
         question = "models" if name == "tests" and part is None else schema.question
         title = schema.title.replace("{column}", f"“{stored[0].get('column')}”")
         files = [f"{run}/tables/{name}.csv" for run in part.runs] if part else [f"{name}.csv"]
+        if all(_is_empty(row, schema.keys) for row in stored):
+            what = f"not measured ({reasons_of(stored)})"
+            yield ListedTable(name, anchor, question, title, what, (), (), 0, len(stored))
+            continue
         table = _listed(name, anchor, question, title, schema.what, rows, len(stored))
         yield replace(table, files=tuple(files), measured_with=measured_with(models, stored))
+
+
+def _is_empty(row: Row, keys: Sequence[str]) -> bool:
+    """Tell whether a row has a reason and no number beside its keys."""
+    for name, value in row.items():
+        if isinstance(value, int | float) and name not in keys:
+            return False
+    return bool(row.get("reason"))
 
 
 def _listed(

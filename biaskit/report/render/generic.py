@@ -34,6 +34,7 @@ FORMATS: Mapping[str, Form] = {
     "+2": ("{:+.2f}".format, "{:+.2f} to {:+.2f}".format),
     "+3": ("{:+.3f}".format, "{:+.3f} to {:+.3f}".format),
     "p": (cells.p_value, "{} to {}".format),
+    "list": (", ".join, "{} to {}".format),
 }
 """How a value is written, and its interval: `share` with the sign %, `points` of a difference of shares."""
 _FIELD = re.compile(r"\{(\w*):?([^}\[]*)(?:\[(\w+)\])?\}")
@@ -47,6 +48,7 @@ def printed_table(
         return
     heads: list[str] = []
     columns: list[list[str]] = []
+    lists: list[int] = []
     n_text = 0
     words, _, numbers = printed.partition("||")
     for part in (words, numbers):
@@ -56,10 +58,11 @@ def printed_table(
             if _names(template) <= rows[0].keys():
                 column = [_cell(template, row) for row in rows]
                 if not known or {*column} != {UNDEFINED}:
+                    lists += [len(heads)] * (":list}" in template)
                     heads.append(head)
                     columns.append(column)
         n_text = n_text or len(heads)
-    yield listed_table(title, heads, zip(*columns, strict=True), n_text, note=note)
+    yield listed_table(title, heads, zip(*columns, strict=True), n_text, note=note, wide=frozenset(lists))
 
 
 def tables_of(folder: str, tables: Tables, study: str = "") -> Iterator[TitledTable]:

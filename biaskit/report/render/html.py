@@ -33,7 +33,8 @@ class Printed(ABC):
             document = Document((), self.warnings)
         parts = [f"<p>{escape(line)}</p>" for line in self._lines()]
         for table in document.tables:
-            rows = pd.DataFrame(table.rows, columns=table.columns()).to_html(index=False, max_rows=MOST_ROWS)
-            parts.append(f"<h4>{escape(table.title)}</h4>{rows}<p>{escape(table.note)}</p>")
+            rows = pd.DataFrame(table.rows, columns=table.columns()) if table.header else None
+            shown = "" if rows is None else rows.to_html(index=False, max_rows=MOST_ROWS)
+            parts.append(f"<h4>{escape(table.title)}</h4>{shown}<p>{escape(table.note)}</p>")
         parts += [f"<p>{escape(note)}</p>" for note in (*document.notes, document.signature)]
         return visible("".join(parts), keep="\n")

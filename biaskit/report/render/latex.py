@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from biaskit.common.foreign import visible
@@ -41,9 +42,10 @@ _MINUS = re.compile(r"(?<![0-9A-Za-z])-(?=[0-9.])")
 
 
 def render_latex(document: Document) -> str:
-    """Render one environment per table; notes and signature are comments."""
-    parts = [_needs(document.tables)]
-    parts += [_environment(table, str(number)) for number, table in enumerate(document.tables, 1)]
+    """Render one environment per table that has columns; notes and signature are comments."""
+    tables = [*filter(attrgetter("header"), document.tables)]
+    parts = [_needs(tables)]
+    parts += [_environment(table, str(number)) for number, table in enumerate(tables, 1)]
     parts += [f"% Note: {_comment(note)}" for note in document.notes]
     if document.signature:
         parts.append(f"% {_comment(document.signature)}")

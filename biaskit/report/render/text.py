@@ -1,7 +1,8 @@
 """Render a document as aligned plain text that fits the terminal.
 
-Words fold at spaces; a number, a path or a long name is never broken. A table that is too wide folds its
-columns of words, then is split into panels one under another, each with the columns of words before it.
+Words fold at spaces; a number, a path or a long name is never broken. A list beside numbers stands under its
+row. A table that is too wide folds its columns of words, then is split into panels one under another, each
+with the columns of words before it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def render_text(document: Document, width: int = WIDTH) -> str:
     parts = []
     for table in document.tables:
         lines = fold(table.title, width)
-        for number, panel in enumerate(_panels(_Grid.from_table(table), width)):
+        for number, panel in enumerate(_panels(_Grid.from_table(table), width) if table.header else ()):
             if number:
                 lines.append("")
             lines += _panel(panel, width)
@@ -111,6 +112,7 @@ class _Grid:
     columns: tuple[_Column, ...]
     spans: tuple[tuple[Heading, ...], ...]
     n_text: int
+    lists: tuple[_Column, ...] = ()  # each under its row, in the first panel
 
     @classmethod
     def from_table(cls, table: TitledTable) -> _Grid:
@@ -126,7 +128,10 @@ class _Grid:
         for i, heading in enumerate(headings):
             cells = tuple(visible(row[i]) for row in table.rows)
             columns.append(_Column(heading, cells, i < table.n_text))
-        return cls(tuple(columns), tuple(spans), table.n_text)
+        if table.n_text == n or spans:
+            return cls(tuple(columns), tuple(spans), table.n_text)
+        lists = [*map(columns.pop, sorted(table.wide, reverse=True))]
+        return cls(tuple(columns), (), table.n_text - len(lists), tuple(lists))
 
     def part(self, numbers: Sequence[int]) -> _Grid:
         """Keep the columns of words and the chosen numbers, with the headings over them."""
@@ -139,7 +144,8 @@ class _Grid:
                 if n:
                     kept.append(Heading(heading.text, n))
             spans.append(tuple(kept))
-        return _Grid(tuple(self.columns[i] for i in chosen), tuple(spans), self.n_text)
+        lists = self.lists if self.n_text in numbers else ()
+        return _Grid(tuple(self.columns[i] for i in chosen), tuple(spans), self.n_text, lists)
 
     def blocks(self) -> list[list[int]]:
         """Group the columns of numbers under one heading; without such headings each is alone."""
@@ -215,9 +221,13 @@ def _panel(grid: _Grid, width: int) -> list[str]:
         inside = [_inside(widths, columns) for _, columns in placed(line)]
         lines += _row([heading.text for heading in line], inside, len(line), width, bottom=True)
     lines += _row([column.heading for column in grid.columns], widths, grid.n_text, width, bottom=True)
+    for column in grid.lists:
+        lines += fold(column.heading, width, first="  ", then="  ")
     lines.append("-" * (sum(widths) + GAP * (len(widths) - 1)))
-    for cells in zip(*(column.cells for column in grid.columns), strict=True):
+    for i, cells in enumerate(zip(*(column.cells for column in grid.columns), strict=True)):
         lines += _row(cells, widths, grid.n_text, width)
+        for column in grid.lists:
+            lines += fold(column.cells[i], width, first="  ", then="  ")
     return lines
 
 

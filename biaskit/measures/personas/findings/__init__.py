@@ -8,7 +8,7 @@ from biaskit.common.wording import count, short
 from biaskit.measurement import words as words_of
 from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
-from biaskit.measures.personas.findings.texts import are_imported, slopes, workforce, write
+from biaskit.measures.personas.findings.texts import are_imported, measured, slopes, workforce, write
 from biaskit.measures.personas.findings.words import words
 from biaskit.records import UNNAMED
 from biaskit.report.content import Content, parts_of
@@ -17,7 +17,7 @@ from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, defined, distinct
 
-__all__ = ["findings", "limits", "not_measured", "slopes"]
+__all__ = ["findings", "limits", "measured", "not_measured", "slopes"]
 
 
 def findings(content: Content) -> Iterator[Sentence]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
+from pathlib import PurePath
 from typing import Any
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.measurement import words
 from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
-from biaskit.report.findings.claims import claim, templates_of
+from biaskit.report.findings.claims import BY_LABELS, claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, why
 from biaskit.report.findings.workforce import Slope, apart, claim_of, slopes_with_words
@@ -62,6 +63,17 @@ def _shown(text: str, using: str, **how: Any) -> Sentence:
 
 
 # --- parts of texts --------------------------------------------------------------------------------------
+
+
+def measured(part: Part) -> Iterator[str]:
+    """Say of texts at hand: their file, when it was read, how many they are, how many name no gender."""
+    texts = part.tables.get("genders", ())
+    if part.imported and texts:
+        day = part.imported.get("read")
+        yield short(PurePath(part.imported["source"]).name) + (f", read on {day}" if day else "")
+        yield count(len(texts), "text")
+        without = where(texts, requested_gender="", gender="")
+        yield f"{len(without):,} ({percent(len(without) / len(texts))} %) without a gender"
 
 
 def models_of(part: Part) -> list[str]:
@@ -153,14 +165,17 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         return _shown(text, using, verdict="not-measured")
     share_of_women = itemgetter("female_share")
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
+    lead = BY_LABELS if by_labels(rows) else ""
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         says = _SAYS["share" if low["occupation"] == UNNAMED else "share_of_one"]
-        text = filled(*says, whose=text_of, share=share, job=Foreign(low["occupation"]))
+        text = filled(*says, lead=lead, whose=text_of, share=share, job=Foreign(low["occupation"]))
         return _shown(text, using, number=share)
     shown: dict[str, Piece] = {"least": Foreign(low["occupation"]), "most": Foreign(high["occupation"])}
-    shown |= {"low": percent(low["female_share"]), "high": percent(high["female_share"])}
-    return _shown(filled(*_SAYS["range"], whose=text_of, **shown), using)
+    for name, row in (("low", low), ("high", high)):
+        ends = (row["ci_low"], row["ci_high"]) if lead else (None, None)
+        shown[name] = share_with_interval(row["female_share"], *ends)
+    return _shown(filled(*_SAYS["range"], lead=lead, whose=text_of, **shown), using)
 
 
 def _tipping(test: Contrast) -> list[str]:

@@ -14,6 +14,7 @@ from biaskit.common.foreign import is_formula
 from biaskit.common.wording import count
 from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, nearest
+from biaskit.measurement import words
 from biaskit.measures.personas.texts.files import ANY, open_file
 
 WORDS = ("women", "men", "non-binary", "none", "unclear")
@@ -32,8 +33,13 @@ def short_id(key: str) -> str:
     return f"t-{key[:12]}"
 
 
-def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
-    """Write (key, text) as a sheet, and beside it a page that needs no spreadsheet, and instructions."""
+def write_sheet(path: Path, texts: Iterable[tuple[str, str]], *, imported: bool = False) -> None:
+    """Write (key, text) as a sheet, and beside it a page that needs no spreadsheet, and instructions.
+
+    `imported`: the texts were at hand, and nobody knows who wrote them.
+    """
+    from markdown_it import MarkdownIt
+
     rows = [(short_id(key), text) for key, text in texts]
     table = io.StringIO()
     writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")  # a bare "\r" ends lines
@@ -42,12 +48,17 @@ def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
     writer.writerows([name, "", f" {text}" if is_formula(text) else text] for name, text in rows)
     # Excel knows UTF-8 by this mark.
     write_or_refuse(path, ("\ufeff" + table.getvalue()).encode("utf-8", errors="replace"))
-    page = Path(__file__).with_name("sheet.html").read_text("utf-8")
-    inside = json.dumps(rows).replace("<", "\\u003c")  # no text ends the script
-    write_or_refuse(path.with_suffix(".html"), page.replace("/*TEXTS*/[]", inside).encode())
     instructions = path.with_name("instructions.md")
     if not instructions.exists():  # it may be a person's by now
-        write_or_refuse(instructions, Path(__file__).with_name("instructions.md").read_bytes())
+        said, about = Path(__file__).with_name("instructions.md"), words("personas")["labels"]
+        text = said.read_text("utf-8").replace("{texts}", about["imported" if imported else "sampled"])
+        write_or_refuse(instructions, text.encode())
+    # With tables, and no HTML that a changed file may hold; the page has a first heading of its own.
+    how = MarkdownIt("js-default").render(instructions.read_text("utf-8", errors="replace"))
+    page = Path(__file__).with_name("sheet.html").read_text("utf-8")
+    page = page.replace("<!--INSTRUCTIONS-->", how.split("</h1>", 1)[-1])
+    inside = json.dumps(rows).replace("<", "\\u003c")  # no text ends the script
+    write_or_refuse(path.with_suffix(".html"), page.replace("/*TEXTS*/[]", inside).encode())
 
 
 def read_sheet(path: str | Path) -> dict[str, str]:

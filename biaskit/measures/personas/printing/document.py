@@ -10,6 +10,7 @@ from typing import Any
 from biaskit.common.wording import PEOPLE
 from biaskit.measurement import words as words_of_kind
 from biaskit.records import ALL
+from biaskit.report.findings.finding import reasons_of
 from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
@@ -79,17 +80,19 @@ def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     if means and "debiasing_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_debiasing(means)
         return
-    lines = []
+    lines, has_workforce = [], bool(defined(means, "workforce_share"))
     for row in means:
         n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
         line = {**row, **bounds, "none": row["n_not_inferred"] / n_read if n_read else None}
         if "n_labelled" in row:
             line["labels"] = row["n_labelled"] or 0
+        if not has_workforce:
+            del line["workforce_share"]
         lines.append(line)
-    place, note = claim.place("GAS(P), Figure 2"), _PRINTED["representation"]["corrected"]
-    is_corrected = bool(means) and "share_corrected" in means[0]
-    yield from laid_out("representation", lines, place=place, corrected=note * is_corrected)
+    notes, is_corrected = _PRINTED["representation"], bool(means) and "share_corrected" in means[0]
+    said = {"place": claim.place("GAS(P), Figure 2"), "corrected": notes["corrected"] * is_corrected}
+    yield from laid_out("representation", lines, **said, workforce=notes["workforce"] * has_workforce)
 
 
 def _by_debiasing(means: Sequence[Row]) -> Iterator[TitledTable]:
@@ -115,8 +118,8 @@ def _words(marked: Sequence[Row], lists: Sequence[Row]) -> Iterator[TitledTable]
         else:
             lines = []
             for row in calibrated:
-                first = " ".join(map(in_list, words_of_list.get(_KEY(row), ())[:TOP_WORDS]))
-                lines.append({**row, "who": _marks(row), "first": first or "(none)"})
+                first = [*map(in_list, words_of_list.get(_KEY(row), ())[:TOP_WORDS])]
+                lines.append({**row, "who": _marks(row), "first": first or ["(none)"]})
             yield from laid_out("word_lists", lines, origin=said)
 
 
@@ -132,8 +135,8 @@ def _common_words(lists: Sequence[Row], words_of_list: WordsOfList) -> Sequence[
             seen.update(map(in_list, words_of_list.get(_KEY(row), ())))
             longer += row["null_p95_beyond"] is not None and row["n_marked_beyond"] > row["null_p95_beyond"]
         most = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[: TOP_WORDS + 5]
-        first = " ".join(f"{word} {n}" for word, n in most)
-        line = {"who": _marks(rows[0]), "first": first or "(none)", "lists": len(rows), "longer": longer}
+        first = [f"{word} {n}" for word, n in most] or ["(none)"]
+        line = {"who": _marks(rows[0]), "first": first, "lists": len(rows), "longer": longer}
         lines.append({**rows[0], **line})
     return lines
 
@@ -146,14 +149,14 @@ def group_tables(words: Sequence[Row], lists: Sequence[Row]) -> Iterator[TitledT
     for row in calibrated:
         marked = words_of_list.get(itemgetter(*_GROUP_LIST)(row), ())[:TOP_WORDS]
         who = f"{row['group']}, {PEOPLE[row['gender']]}" if row["gender"] else row["group"]
-        lines.append({**row, "who": who, "first": " ".join(map(in_list, marked)) or "(none)"})
+        lines.append({**row, "who": who, "first": [*map(in_list, marked)] or ["(none)"]})
     yield from laid_out("group_lists", lines, column=calibrated[0]["column"] if calibrated else "")
 
 
 def _debiasing_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
     lines = []
     for marked in grouped(where(rows, method="calibrated"), "model", "debiasing_id", "marked_for").values():
-        first = " ".join(column(marked[:TOP_WORDS], "word"))
+        first = column(marked[:TOP_WORDS], "word")
         lines.append({**marked[0], "first": first, "n": len(marked)})
     yield from laid_out("debiasing_words", lines)
 
@@ -162,7 +165,7 @@ def _clusters(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     kept = where(rows, kept=True)
     of_models = set(column(apart_from(kept, model=ALL), "cluster"))
     shown = [row for row in where(kept, model=ALL) if row["cluster"] in of_models]
-    lines = [{**row, "first": row["words"][:70]} for row in shown[:MOST_OCCUPATIONS]]
+    lines = [{**row, "first": ", ".join(row["words"].split())[:70]} for row in shown[:MOST_OCCUPATIONS]]
     yield from laid_out("clusters", lines, place=claim.place("GAS(P), Figure 5"))
 
 
@@ -172,8 +175,8 @@ def _clusters(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
 def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
     scored = defined(rows, "srb")
     if not scored:
-        lines = [{"why": reason, "n": n} for reason, n in Counter(column(rows, "reason")).most_common(1)]
-        yield from laid_out("no_srb", lines)
+        if rows:
+            yield TitledTable(_PRINTED["no_srb"]["title"], (), (), f"Not measured: {reasons_of(rows)}.")
         return
     control = f", {scored[0]['control']}" if scored[0]["control"] else ""
     yield from laid_out("srb", with_who(scored), control=control, vectors=scored[0]["vectors"])

@@ -53,8 +53,8 @@ def group_papers(words: Sequence[Row], lists: Sequence[Row]) -> Iterator[PaperTa
     """Make the printed table of groups for a manuscript; the caption names their column."""
     for printed in group_tables(words, lists):
         cells = [tuple(map(partial(short, longest=MOST_IN_A_CELL), row)) for row in printed.rows]
-        wide, title = frozenset({printed.columns().index("first ten")}), short(printed.title, 200)
-        yield PaperTable("words-of-groups", replace(printed, title=title, rows=tuple(cells), wide=wide))
+        title = short(printed.title, 200)
+        yield PaperTable("words-of-groups", replace(printed, title=title, rows=tuple(cells)))
 
 
 def _lists(lists: Sequence[Row]) -> list[Row]:
