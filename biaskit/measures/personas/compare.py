@@ -9,16 +9,22 @@ from itertools import product
 from operator import attrgetter
 from typing import Any
 
-from biaskit.common.wording import joined, short
+import numpy as np
+
+from biaskit.common.wording import ROUNDING, count, joined, short
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
+from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
 from biaskit.measurement import words as words_of_kind
 from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
-from biaskit.stats.contrasts import adjust
+from biaskit.stats.contrasts import adjust, one_row
+from biaskit.stats.power import POWER, texts_to_show
+from biaskit.stats.standardised import independent, standardised
 from biaskit.stats.swaps import percent_change
+from biaskit.stats.welch import Statistic
 from biaskit.tables.query import (
     Row,
     Tables,
@@ -46,6 +52,7 @@ class Shares:
     least: Values  # if all texts that name no gender were about men
     most: Values  # about women
     note: str | None  # where labels of a person corrected it
+    rows: Mapping[str, Row] = field(default_factory=dict)  # of occupations with a share
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,11 @@ class Texts:
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
+
+    @property
+    def own(self) -> bool:
+        """Whether they are a user's own, of no known prompt."""
+        return not self.prompt_format
 
 
 def compare(comparison: Comparison) -> None:
@@ -138,10 +150,11 @@ def texts_of(
 def _shares(rows: Sequence[Row]) -> Shares:
     plain = without_debiasing(rows)
     means, least, most = where(plain, template_id=ALL), dict[str, float](), dict[str, float]()
-    for name in column(defined(means, "female_share"), "occupation"):
+    rows_of = {row["occupation"]: row for row in defined(means, "female_share")}
+    for name in rows_of:
         if among := women_among(GENDERS, where(plain, occupation=name)):
             _, least[name], most[name], _ = among
-    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain))
+    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain), rows_of)
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
@@ -162,7 +175,9 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
     seed = members[0].seed
     # `compare` has one note on different vector models for all pairs.
-    if any(any(member.scores.values()) for member in members) and _one_vector_model(members):
+    scores_of = [score for member in members for of in member.scores.values() for score in of.values()]
+    possible = any(score is not None for score in scores_of) if members[0].own else scores_of
+    if possible and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
@@ -187,9 +202,54 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         if not all_labelled and any(member.labelled for member in members):
             note = _NOTES["labels"]
         ends = of("least"), of("most")
-        for row in unit_rows(pair, of("mean"), scope, margins, seed, ends=ends):
+        if members[0].own:
+            of_share = [_over_texts(pair, shares, replace(scope, unit="text"), margins)]
+        else:
+            of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
+        for row in of_share:
             rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
+
+
+def _over_texts(
+    pair: SidePair, shares: Mapping[str, Shares], scope: Scope, margins: Mapping[str, float]
+) -> Contrast:
+    """Test the share of women over texts, in the occupations of all models: a user's are no sample of others.
+
+    Occupations weigh as in the later side's texts that name a gender (methods/comparisons#own-texts).
+    """
+    members = [own.rows for own in members_of(pair, shares)]
+    common = sorted(set(members[0]).intersection(*members))
+    if not common:
+        nothing = Statistic(reason=_NOTES["no_occupation"])
+        return one_row("standardised", nothing, scope=scope, n=0, margins={}, note=None)
+
+    def mean(side: Side) -> FloatArray:
+        numbers = []
+        for own in map(shares.__getitem__, side.models):
+            rows = [own.rows[name] for name in common]
+            p, low, high = (np.array(column(rows, name)) for name in ("female_share", "ci_low", "ci_high"))
+            n = np.sum([column(rows, f"n_{gender}") for gender in GENDERS], axis=0)
+            ends = ([end[name] for name in common] for end in (own.least, own.most))
+            numbers.append([p, 1 / independent(p, low, high) / len(side.models), n, *ends])
+        return np.array(numbers, dtype=np.float64).mean(axis=0)
+
+    sides = np.array([mean(side) for side in pair])  # [later and earlier, the five numbers, occupations]
+    n_texts = [len(side.models) * int(n) for side, n in zip(pair, sides[:, 2].sum(axis=1), strict=True)]
+    weights = sides[0, 2] / sides[0, 2].sum()
+    test = standardised(sides[:, 0], 1 / sides[:, 1], weights)
+    n_out = len(set().union(*members)) - len(common)
+    left_out = f" ({n_out} not in all left out)" if n_out else ""
+    notes = [_NOTES["own_texts"].format(count(len(common), "occupation"), left_out, pair[0].name)]
+    low, high = weights @ (sides[0, 3] - sides[1, 4]), weights @ (sides[0, 4] - sides[1, 3])
+    if high - low > ROUNDING:
+        notes.append(_NOTES["no_gender"].format(low, high))
+    row = one_row("standardised", test, scope=scope, n=n_texts[0], margins=margins, note=joined(notes))
+    row = replace(row, n_b=n_texts[1])
+    if row.margin and not row.equivalent and not row.direction:
+        needs = _NOTES["needs"].format(row.margin, texts_to_show(row, row.margin), 100 * POWER)
+        row = replace(row, reason=joined([row.reason, needs]))
+    return row
 
 
 def _one_vector_model(members: Iterable[Texts]) -> bool:

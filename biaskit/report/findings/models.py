@@ -138,7 +138,7 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
     a, b = row.group_a or "", row.group_b or ""
     gender = row.gender or "female"
     pieces: dict[str, Piece] = {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
-    pieces["opening"] = opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts"
+    pieces["opening"] = opening(asked_as(row), *of_sides, of=two, whose="their") or _in_texts(row)
     pieces["higher"] = "higher" if outcome_of(row) == "higher" else "lower"
     pieces |= {"who": who(gender), "they": ""}
     if two:
@@ -152,6 +152,11 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
         pieces["more"] = {"widens": "larger", "narrows": "smaller"}.get(moves, f"further {side}")
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
     return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
+
+
+def _in_texts(row: Contrast) -> str:
+    """Say whether texts stand for those of other occupations, or a user's own for themselves."""
+    return "in texts of these occupations" if row.unit == "text" else "in texts"
 
 
 def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:
