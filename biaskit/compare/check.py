@@ -232,7 +232,7 @@ def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
         return f"{numbers(row, 90)}, but {row.unit}s differ from it: SD {spread:.3f}, over two margins"
     needs = ""
     if row.unit == "text" and margin and not row.direction:
-        needs = f"; about {texts_to_show(row, margin):,} texts a side would show it"
+        needs = f"; about {texts_to_show(row, margin):,} texts a side with a gender would show it"
     return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}{needs}"
 
 

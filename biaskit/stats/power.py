@@ -84,8 +84,8 @@ def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
 def texts_to_show(row: Contrast, margin: float) -> int:
     """Find how many texts a side show, in 80 % of comparisons without a difference, that there is none.
 
-    Formula: n (w (z(0.95) + z(0.9))/(2 z(0.975) margin))², n the harmonic mean of the row's sides, w the width
-        of its 95 % interval: another row of texts like these, so many copies among them. Two digits.
+    Formula: n (w (z(0.95) + z(0.9))/(2 z(0.975) margin))², n the harmonic mean of the row's sides, w the
+        width of its 95 % interval; of texts like these, copies among them. Two digits.
     Reference: methods/comparisons#own-texts.
     """
     from scipy.special import ndtri

@@ -21,10 +21,10 @@ from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
+from biaskit.stats.crossed import MANY, Spread, crossed_test
 from biaskit.stats.power import POWER, texts_to_show
-from biaskit.stats.standardised import independent, standardised
+from biaskit.stats.proportions import noise_of
 from biaskit.stats.swaps import percent_change
-from biaskit.stats.welch import Statistic
 from biaskit.tables.query import (
     Row,
     Tables,
@@ -61,7 +61,7 @@ class Texts:
 
     model: str
     run: str
-    prompt_format: str
+    prompt_format: str  # "" of a user's own texts
     scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`
     by_rules: Shares
     by_labels: Shares  # the rules' where an occupation is not of `labelled`
@@ -70,11 +70,6 @@ class Texts:
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
-
-    @property
-    def own(self) -> bool:
-        """Whether they are a user's own, of no known prompt."""
-        return not self.prompt_format
 
 
 def compare(comparison: Comparison) -> None:
@@ -175,9 +170,9 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
     seed = members[0].seed
     # `compare` has one note on different vector models for all pairs.
-    scores_of = [score for member in members for of in member.scores.values() for score in of.values()]
-    possible = any(score is not None for score in scores_of) if members[0].own else scores_of
-    if possible and _one_vector_model(members):
+    imported = not members[0].prompt_format
+    scored = [score for member in members for of in member.scores.values() for score in of.values()]
+    if scored and not (imported and set(scored) == {None}) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
@@ -202,10 +197,9 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         if not all_labelled and any(member.labelled for member in members):
             note = _NOTES["labels"]
         ends = of("least"), of("most")
-        if members[0].own:
-            of_share = [_over_texts(pair, shares, replace(scope, unit="text"), margins)]
-        else:
-            of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
+        of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
+        if imported:
+            of_share = _over_texts(pair, shares, replace(scope, unit="text"), margins) or of_share
         for row in of_share:
             rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
@@ -213,43 +207,42 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
 
 def _over_texts(
     pair: SidePair, shares: Mapping[str, Shares], scope: Scope, margins: Mapping[str, float]
-) -> Contrast:
-    """Test the share of women over texts, in the occupations of all models: a user's are no sample of others.
+) -> list[Contrast]:
+    """Test the share of women over a user's own texts: occupations are fixed (methods/comparisons#own-texts).
 
-    Occupations weigh as in the later side's texts that name a gender (methods/comparisons#own-texts).
+    They are those of all models, and weigh as in the later side's texts that name a gender; no row of none.
     """
-    members = [own.rows for own in members_of(pair, shares)]
-    common = sorted(set(members[0]).intersection(*members))
-    if not common:
-        nothing = Statistic(reason=_NOTES["no_occupation"])
-        return one_row("standardised", nothing, scope=scope, n=0, margins={}, note=None)
+    members = [set(own.rows) for own in members_of(pair, shares)]
+    names = sorted(members[0].intersection(*members))
+    if not names:
+        return []
 
-    def mean(side: Side) -> FloatArray:
-        numbers = []
+    def numbers(side: Side) -> FloatArray:
+        of_models = []
         for own in map(shares.__getitem__, side.models):
-            rows = [own.rows[name] for name in common]
+            rows = [own.rows[name] for name in names]
             p, low, high = (np.array(column(rows, name)) for name in ("female_share", "ci_low", "ci_high"))
             n = np.sum([column(rows, f"n_{gender}") for gender in GENDERS], axis=0)
-            ends = ([end[name] for name in common] for end in (own.least, own.most))
-            numbers.append([p, 1 / independent(p, low, high) / len(side.models), n, *ends])
-        return np.array(numbers, dtype=np.float64).mean(axis=0)
+            ends = ([end[name] for name in names] for end in (own.least, own.most))
+            of_models.append([n * len(side.models), noise_of(p, low, high) / len(side.models), p, *ends])
+        means: FloatArray = np.mean(of_models, axis=0)
+        return means
 
-    sides = np.array([mean(side) for side in pair])  # [later and earlier, the five numbers, occupations]
-    n_texts = [len(side.models) * int(n) for side, n in zip(pair, sides[:, 2].sum(axis=1), strict=True)]
-    weights = sides[0, 2] / sides[0, 2].sum()
-    test = standardised(sides[:, 0], 1 / sides[:, 1], weights)
-    n_out = len(set().union(*members)) - len(common)
-    left_out = f" ({n_out} not in all left out)" if n_out else ""
-    notes = [_NOTES["own_texts"].format(count(len(common), "occupation"), left_out, pair[0].name)]
-    low, high = weights @ (sides[0, 3] - sides[1, 4]), weights @ (sides[0, 4] - sides[1, 3])
+    (n_a, noise_a, *a), (n_b, noise_b, *b) = map(numbers, pair)  # a and b: the share, its least, its most
+    weights = n_a / n_a.sum()
+    estimate, low, high = (float(weights @ (a[i] - b[j])) for i, j in ((0, 0), (1, 2), (2, 1)))
+    test = crossed_test(estimate, Spread(weights**2 @ (noise_a + noise_b), np.array(MANY)))
+    notes = [_NOTES["own_texts"].format(count(len(names), "occupation"), pair[0].name)]
+    if n_out := len(set().union(*members)) - len(names):
+        notes.append(_NOTES["left_out"].format(n_out))
     if high - low > ROUNDING:
         notes.append(_NOTES["no_gender"].format(low, high))
-    row = one_row("standardised", test, scope=scope, n=n_texts[0], margins=margins, note=joined(notes))
-    row = replace(row, n_b=n_texts[1])
+    row = one_row("standardised", test, scope=scope, n=int(n_a.sum()), margins=margins, note=joined(notes))
+    row = replace(row, n_b=int(n_b.sum()), dof=None)
     if row.margin and not row.equivalent and not row.direction:
         needs = _NOTES["needs"].format(row.margin, texts_to_show(row, row.margin), 100 * POWER)
         row = replace(row, reason=joined([row.reason, needs]))
-    return row
+    return [row]
 
 
 def _one_vector_model(members: Iterable[Texts]) -> bool:

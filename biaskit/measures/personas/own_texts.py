@@ -112,6 +112,10 @@ def analyze_texts(
         encoding=encoding,
         separator=separator,
     )
+    compares_genders = any(row["requested_gender"] for row in imported.rows)
+    if not compares_genders and "clusters" not in (options.get("settings") or {}):
+        # Without SRB only clusters need word vectors, which take longer than all the rest.
+        study = study.model_copy(update={"clusters": False})
     if len(imported.models) > 1 and ALL in imported.models:
         raise UsageError("A model is called all, which the tables use for the total: rename it.")
     if group_col is not None:
