@@ -23,7 +23,7 @@ from biaskit.measures.personas.compare import Texts, pair_rows_of_texts, texts_o
 from biaskit.measures.personas.representation import representation_rows
 from biaskit.stats.contrasts import adjust
 
-N_WORLDS = 200
+N_WORLDS = 1_000
 CHANGES = (0.0, -0.12)
 MARGINS = {"represented_share": 0.05}
 LETTER = {"template_id": "text", "debiasing_id": None, "context": None, "sample": 0, "finish": None}
@@ -46,8 +46,8 @@ WORLDS = (
     World("four departments", FOUR, FOUR, SHARES, SILENT),
     World("another mix in the later month", FOUR, (35, 90, 15, 60), SHARES, SILENT),
     World("nearly all of one gender", FOUR, FOUR, (0.95, 0.15, 0.5, 0.85), SILENT),
-    World("ten times as many letters", *[tuple(10 * n for n in FOUR)] * 2, SHARES, SILENT),
     World("sixty departments", (4,) * 60, (4,) * 60, tuple(np.linspace(0.15, 0.85, 60)), (0.25,) * 60),
+    World("ten times as many letters", *[tuple(10 * n for n in FOUR)] * 2, SHARES, SILENT),
 )
 
 

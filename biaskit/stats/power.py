@@ -82,10 +82,9 @@ def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
 
 
 def texts_to_show(row: Contrast, margin: float) -> int:
-    """Find how many texts a side show, in 80 % of comparisons without a difference, that there is none.
+    """Find how many texts a side like a row's show in 80 % of comparisons without a difference that none is.
 
-    Formula: n (w (z(0.95) + z(0.9))/(2 z(0.975) margin))², n the harmonic mean of the row's sides, w the
-        width of its 95 % interval; of texts like these, copies among them. Two digits.
+    Formula: n (w (z(0.95) + z(0.9))/(2 z(0.975) margin))², n the sides' harmonic mean, w their 95 % width.
     Reference: methods/comparisons#own-texts.
     """
     from scipy.special import ndtri

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import biaskit as bk
 from biaskit.compare.pairs import Side
@@ -82,12 +83,14 @@ def test_a_difference_is_that_of_each_occupation_weighted_as_in_the_later_file()
     (row,) = compared(may, june)
     assert ("standardised", "text", 100, 140) == (row.kind, row.unit, row.n_a, row.n_b)
     assert row.estimate == pytest.approx(0.4 * (0.5 - 0.6) + 0.6 * (0.5 - 0.25))
-    variance = 0.0
+    variance = below = 0.0
     for weight, women, n in ((0.4, 20, 40), (0.4, 60, 100), (0.6, 30, 60), (0.6, 10, 40)):
         p = (women + 1) / (n + 2)
         variance += weight**2 * p * (1 - p) / n
-    assert row.ci_high - row.estimate == pytest.approx(1.959964 * variance**0.5, rel=1e-5)
-    assert row.ci90_high - row.estimate == pytest.approx(1.644854 * variance**0.5, rel=1e-5)
+        below += (weight**2 * p * (1 - p) / n) ** 2 / (n - 1)
+    assert row.dof == pytest.approx(variance**2 / below)
+    assert row.ci_high - row.estimate == pytest.approx(stats.t.ppf(0.975, row.dof) * variance**0.5)
+    assert row.ci90_high - row.estimate == pytest.approx(stats.t.ppf(0.95, row.dof) * variance**0.5)
     # Texts without a gender do not widen it, and stand beside it.
     least, most = (0.4 * (part / 70) + 0.6 * 0.5 for part in (20, 50))
     ends = least - (0.4 * 70 / 110 + 0.6 * 0.25), most - (0.4 * 60 / 110 + 0.6 * 0.25)
@@ -123,7 +126,7 @@ def test_noise_is_that_of_the_texts_behind_an_interval() -> None:
         low, high = wilson(women, n) or (0.0, 1.0)
         q = (women + 1) / (n + 2)
         found = noise_of(*(np.array([x]) for x in (women / n, low, high)))
-        assert found[0] == pytest.approx(q * (1 - q) / n)
+        assert np.concatenate(found) == pytest.approx([q * (1 - q) / n, n - 1])
 
 
 def test_intervals_hold_the_truth_with_copies_and_few_letters() -> None:
@@ -140,7 +143,7 @@ def test_intervals_hold_the_truth_with_copies_and_few_letters() -> None:
             )
             worth = n**2 / (times**2).sum(axis=1)
             ends = np.array([wilson(p * m, m) for p, m in zip(she / n, worth, strict=True)]).T
-            sides.append((n, she / n, noise_of(she / n, *ends)))
+            sides.append((n, she / n, noise_of(she / n, *ends)[0]))
         (n, later, a), (_, earlier, b) = sides
         w = n / n.sum()
         held.append(abs(w @ (later - earlier) - 0.1) < 1.96 * (w**2 @ (a + b)) ** 0.5)

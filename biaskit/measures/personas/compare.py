@@ -21,7 +21,7 @@ from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
-from biaskit.stats.crossed import MANY, Spread, crossed_test
+from biaskit.stats.crossed import Spread, crossed_test
 from biaskit.stats.power import POWER, texts_to_show
 from biaskit.stats.proportions import noise_of
 from biaskit.stats.swaps import percent_change
@@ -126,18 +126,9 @@ def texts_of(
         by_rules = _shares([{**row, "share_corrected": None} for row in rows])
         labelled = frozenset(row["occupation"] for row in rows if row.get("share_corrected") is not None)
         templates = tuple(map(str, distinct(without_debiasing(rows), "template_id")))
+        how: Any = {"vectors": vectors_of(scores), "asked": asked or PromptTexts(), "seed": seed}
         texts_of_model[model] = Texts(
-            model,
-            run,
-            prompt_format,
-            values,
-            by_rules,
-            _shares(rows),
-            labelled,
-            templates,
-            vectors=vectors_of(scores),
-            asked=asked or PromptTexts(),
-            seed=seed,
+            model, run, prompt_format, values, by_rules, _shares(rows), labelled, templates, **how
         )
     return texts_of_model
 
@@ -200,8 +191,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
         if imported:
             of_share = _over_texts(pair, shares, replace(scope, unit="text"), margins) or of_share
-        for row in of_share:
-            rows.append(replace(row, reason=joined([row.reason, note])))
+        rows += [replace(row, reason=joined([row.reason, note])) for row in of_share]
     return rows, notes
 
 
@@ -217,28 +207,30 @@ def _over_texts(
     if not names:
         return []
 
-    def numbers(side: Side) -> FloatArray:
-        of_models = []
+    def numbers(side: Side) -> list[FloatArray]:
+        of_models, k = [], len(side.models)
         for own in map(shares.__getitem__, side.models):
             rows = [own.rows[name] for name in names]
             p, low, high = (np.array(column(rows, name)) for name in ("female_share", "ci_low", "ci_high"))
             n = np.sum([column(rows, f"n_{gender}") for gender in GENDERS], axis=0)
             ends = ([end[name] for name in names] for end in (own.least, own.most))
-            of_models.append([n * len(side.models), noise_of(p, low, high) / len(side.models), p, *ends])
-        means: FloatArray = np.mean(of_models, axis=0)
-        return means
+            noise, dof = noise_of(p, low, high)
+            of_models.append([k * n, noise / k, noise**2 / dof / k**3, p, *ends])
+        return list(np.mean(of_models, axis=0))
 
-    (n_a, noise_a, *a), (n_b, noise_b, *b) = map(numbers, pair)  # a and b: the share, its least, its most
+    # Satterthwaite's terms stand in `below`; a and b are the share, its least and its most.
+    (n_a, noise_a, below_a, *a), (n_b, noise_b, below_b, *b) = map(numbers, pair)
     weights = n_a / n_a.sum()
     estimate, low, high = (float(weights @ (a[i] - b[j])) for i, j in ((0, 0), (1, 2), (2, 1)))
-    test = crossed_test(estimate, Spread(weights**2 @ (noise_a + noise_b), np.array(MANY)))
+    variance = weights**2 @ (noise_a + noise_b)
+    test = crossed_test(estimate, Spread(variance, variance**2 / (weights**4 @ (below_a + below_b))))
     notes = [_NOTES["own_texts"].format(count(len(names), "occupation"), pair[0].name)]
     if n_out := len(set().union(*members)) - len(names):
         notes.append(_NOTES["left_out"].format(n_out))
     if high - low > ROUNDING:
         notes.append(_NOTES["no_gender"].format(low, high))
     row = one_row("standardised", test, scope=scope, n=int(n_a.sum()), margins=margins, note=joined(notes))
-    row = replace(row, n_b=int(n_b.sum()), dof=None)
+    row = replace(row, n_b=int(n_b.sum()))
     if row.margin and not row.equivalent and not row.direction:
         needs = _NOTES["needs"].format(row.margin, texts_to_show(row, row.margin), 100 * POWER)
         row = replace(row, reason=joined([row.reason, needs]))
