@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from operator import attrgetter
 from typing import Any
 
@@ -42,6 +42,7 @@ from biaskit.tables.query import (
 _NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["compare"]
 SCORES = ("srb", "srb_content")
 """Columns of srb.csv that are tested: with gender words, and without."""
+_OF_TEXTS = ("female_share", "ci_low", "ci_high", "n_female", "n_male", "n_nonbinary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ def texts_of(
 def _shares(rows: Sequence[Row]) -> Shares:
     plain = without_debiasing(rows)
     means, least, most = where(plain, template_id=ALL), dict[str, float](), dict[str, float]()
-    rows_of = {row["occupation"]: row for row in defined(means, "female_share")}
+    known = defined(means, "female_share")
+    rows_of = dict(zip(column(known, "occupation"), known, strict=True))
     for name in rows_of:
         if among := women_among(GENDERS, where(plain, occupation=name)):
             _, least[name], most[name], _ = among
@@ -162,8 +164,10 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     seed = members[0].seed
     # `compare` has one note on different vector models for all pairs.
     imported = not members[0].prompt_format
-    scored = [score for member in members for of in member.scores.values() for score in of.values()]
-    if scored and not (imported and set(scored) == {None}) and _one_vector_model(members):
+    scored = set[float | None]()
+    for values in chain.from_iterable(member.scores.values() for member in members):
+        scored.update(values.values())
+    if scored - ({None} if imported else set()) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
@@ -191,7 +195,8 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
         if imported:
             of_share = _over_texts(pair, shares, replace(scope, unit="text"), margins) or of_share
-        rows += [replace(row, reason=joined([row.reason, note])) for row in of_share]
+        for row in of_share:
+            rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
 
 
@@ -202,28 +207,27 @@ def _over_texts(
 
     They are those of all models, and weigh as in the later side's texts that name a gender; no row of none.
     """
-    members = [set(own.rows) for own in members_of(pair, shares)]
-    names = sorted(members[0].intersection(*members))
+    members = [*map(attrgetter("rows"), members_of(pair, shares))]
+    names = sorted(set(members[0]).intersection(*members))
     if not names:
         return []
 
     def numbers(side: Side) -> list[FloatArray]:
         of_models, k = [], len(side.models)
         for own in map(shares.__getitem__, side.models):
-            rows = [own.rows[name] for name in names]
-            p, low, high = (np.array(column(rows, name)) for name in ("female_share", "ci_low", "ci_high"))
-            n = np.sum([column(rows, f"n_{gender}") for gender in GENDERS], axis=0)
-            ends = ([end[name] for name in names] for end in (own.least, own.most))
+            of_texts = partial(column, list(map(own.rows.__getitem__, names)))
+            p, low, high, *n = map(np.array, map(of_texts, _OF_TEXTS))
             noise, dof = noise_of(p, low, high)
-            of_models.append([k * n, noise / k, noise**2 / dof / k**3, p, *ends])
-        return list(np.mean(of_models, axis=0))
+            ends = [*map(own.least.get, names)], [*map(own.most.get, names)]
+            of_models.append([k * sum(n), noise / k, noise**2 / dof / k**3, p, *ends])
+        return list(np.array(of_models, dtype=np.float64).mean(axis=0))
 
     # Satterthwaite's terms stand in `below`; a and b are the share, its least and its most.
     (n_a, noise_a, below_a, *a), (n_b, noise_b, below_b, *b) = map(numbers, pair)
     weights = n_a / n_a.sum()
-    estimate, low, high = (float(weights @ (a[i] - b[j])) for i, j in ((0, 0), (1, 2), (2, 1)))
+    estimate, low, high = weights @ (a[0] - b[0]), weights @ (a[1] - b[2]), weights @ (a[2] - b[1])
     variance = weights**2 @ (noise_a + noise_b)
-    test = crossed_test(estimate, Spread(variance, variance**2 / (weights**4 @ (below_a + below_b))))
+    test = crossed_test(float(estimate), Spread(variance, variance**2 / (weights**4 @ (below_a + below_b))))
     notes = [_NOTES["own_texts"].format(count(len(names), "occupation"), pair[0].name)]
     if n_out := len(set().union(*members)) - len(names):
         notes.append(_NOTES["left_out"].format(n_out))

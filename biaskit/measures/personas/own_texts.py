@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -112,7 +113,7 @@ def analyze_texts(
         encoding=encoding,
         separator=separator,
     )
-    compares_genders = any(row["requested_gender"] for row in imported.rows)
+    compares_genders = any(map(itemgetter("requested_gender"), imported.rows))
     if not compares_genders and "clusters" not in (options.get("settings") or {}):
         # Without SRB only clusters need word vectors, which take longer than all the rest.
         study = study.model_copy(update={"clusters": False})
