@@ -25,7 +25,7 @@ SEPARATOR = "Column separator of --texts; default: commas, or semicolons or tabs
 UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
-
+CLUSTERS = "Cluster the marked words; default: not in --texts without a requested gender (slow)."
 LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: forget them."
 
 
@@ -55,7 +55,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
 @option("--vectors", "SOURCE", "Word vectors: corpus, pretrained:PATH or marked-lists.")
 @option("--srb-seeds", "SEEDS", "Seeds of the word vectors, such as 1-5.")
-@option("--no-clusters", None, "Do not cluster the marked words.", is_flag=True)
+@option("--clusters/--no-clusters", None, CLUSTERS, default=None)
 @option("--labels", "SHEET", LABELS, multiple=True)
 @option("--gold", "SHEET", "A person's sheet; --labels is then a file of a model's labels.")
 @option("--study", "PATH", "Take the analysis keys from this study file.")
@@ -68,7 +68,6 @@ def command(
     texts: str | None,
     study: str | None,
     out: str | None,
-    no_clusters: bool,
     unmarked: tuple[str, ...],
     labels: tuple[str, ...],
     gold: str | None,
@@ -84,11 +83,9 @@ def command(
     recorded:demo-base is a shipped corpus of texts by the model demo-base.
     """
     chosen: dict[str, Any] = {}
-    for name in ("variant", "copies", "hold_out", "vectors", "srb_seeds"):
+    for name in ("variant", "copies", "hold_out", "vectors", "srb_seeds", "clusters"):
         if (value := options.pop(name)) is not None:
             chosen[name] = value
-    if no_clusters:
-        chosen["clusters"] = False
     if unmarked:
         chosen["unmarked"] = list(unmarked)
     with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:

@@ -21,6 +21,7 @@ from biaskit.workflow.check import check
     epilog=examples(
         "biaskit check OLD-RUN NEW-RUN --thresholds check.toml",
         "biaskit check RUN --thresholds check.toml --junit check.xml",
+        "biaskit check runs/may runs/june --thresholds letters.toml",
         'biaskit check OLD-RUN NEW-RUN --thresholds check.toml --format github >> "$GITHUB_STEP_SUMMARY"',
     ),
 )
@@ -39,6 +40,7 @@ def command(
 ) -> None:
     """Check RUNs against thresholds, for a build that must not ship a model that fails them.
 
+    Two files of your own texts: contrast = "models", quantity = "represented_share", margin = 0.1.
     Only stored tables are read; only --junit writes a file. Without RUN, the newest run in this folder is
     used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """

@@ -10,6 +10,7 @@ from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
 from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.contrast import MOST_SPREAD, Contrast
+from biaskit.stats.power import texts_to_show
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import Row, distinct, grouped, in_main_context, undefined, where
@@ -229,7 +230,10 @@ def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
     spread = row.spread_of_true
     if holds and spread is not None and spread > MOST_SPREAD * margin:
         return f"{numbers(row, 90)}, but {row.unit}s differ from it: SD {spread:.3f}, over two margins"
-    return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
+    needs = ""
+    if row.unit == "text" and margin and not row.direction:
+        needs = f"; about {texts_to_show(row, margin):,} texts a side with a gender would show it"
+    return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}{needs}"
 
 
 def _low_coverage(least: float, row: Contrast, coverage: Coverage) -> str:

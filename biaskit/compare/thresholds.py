@@ -41,7 +41,7 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     # Beyond ±limit it must not: its 95 % interval reaches inside. A wide one does, so `min_n` is needed too.
     limit: float | None = Field(None, ge=0, allow_inf_nan=False)
     models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()  # labels; each must have a row
-    min_n: int | None = Field(None, ge=1)  # items (jobs, occupations, pairs) that a row must rest on
+    min_n: int | None = Field(None, ge=1)  # jobs, occupations, pairs, own texts: what a row must rest on
     min_coverage: float | None = Field(None, ge=0, le=1)  # of each model that was probed
     # Columns, with the value that a row must have.
     quantity: str | None = None

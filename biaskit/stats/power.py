@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrast import LEVEL
+from biaskit.stats.contrast import LEVEL, Contrast
 from biaskit.stats.crossed import FEW_TEMPLATES, LEAST_P, Term, combined, with_tails
 
 FEWEST_UNITS = 5  # jobs of a group, or occupations: of fewer the variance in a run is anybody's guess
@@ -79,6 +79,19 @@ def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
         middle = (low + high) / 2.0
         low, high = (low, middle) if power(design, middle, level) >= POWER else (middle, high)
     return high
+
+
+def texts_to_show(row: Contrast, margin: float) -> int:
+    """Find how many texts a side like a row's show in 80 % of comparisons without a difference that none is.
+
+    Formula: n (w (z(0.95) + z(0.9))/(2 z(0.975) margin))², n the sides' harmonic mean, w their 95 % width.
+    Reference: methods/comparisons#own-texts.
+    """
+    from scipy.special import ndtri
+
+    reach = (row.ci_high - row.ci_low) * (ndtri(0.95) + ndtri((1 + POWER) / 2)) / (2 * ndtri(0.975))
+    n = 2 / (1 / row.n_a + 1 / row.n_b) * (reach / margin) ** 2
+    return int(float(f"{n:.2g}"))
 
 
 @lru_cache(maxsize=4)  # drawn once for all differences of a design

@@ -73,6 +73,21 @@ def proportion(count: int, n: int, independent: float | None = None) -> Proporti
     return Proportion(p, ends, math.sqrt(p * (1.0 - p) / (samples - 1)))
 
 
+def noise_of(share: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Estimate the variances of shares from their Wilson 95 % intervals, and their degrees, all `[...]`.
+
+    Formula: n = z²/(p²/(l u) − 1), of the complement where p < ½; q = (n p + 1)/(n + 2); q (1 − q)/n; n − 1.
+    Reference: methods/comparisons#own-texts; checked in simulation (`benchmarks/month_worlds.py`).
+    """
+    from scipy.special import ndtri
+
+    p = np.maximum(share, 1 - share)
+    ends = np.where(share < 0.5, (1 - low) * (1 - high), low * high)
+    n = ndtri(0.975) ** 2 / (p**2 / ends - 1)
+    q = (n * p + 1) / (n + 2)
+    return q * (1 - q) / n, np.maximum(n - 1, 1.0)
+
+
 def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
     """Average the shares of k prompts, each with equal weight whatever its number of texts.
 

@@ -27,7 +27,6 @@ from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, s
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
-from biaskit.measures.personas.texts.outcomes import DECLINES
 from biaskit.measures.personas.words.debiasing import debiasing_word_rows
 from biaskit.measures.personas.words.groups import (
     group_list_rows,
@@ -49,7 +48,7 @@ from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {
     "association": 3,
-    "outcomes": 3,
+    "outcomes": 4,
     "representation": 4,
     "labels": 2,
     "words": 6,
@@ -125,10 +124,11 @@ def _make_tables(
     associations = _gender_rows(documents, scoped=scoped)
     results.tables["genders"] = associations
     results.tables["gender_validation"] = validation(associations)
-    # Imported texts do not say how they ended.
-    refusals = [] if documents.imported else refusal_rows(documents.texts)
-    results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
+    refusals = refusal_rows(documents.texts)
     results.notes += _refusal_notes(refusals)
+    if documents.imported:  # they do not say how they ended
+        refusals = []
+    results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     representation = _add_representation(results, run, documents, design)
     results.notes += _representation_notes(representation, results)
     of_english: dict[str, object] = {}
@@ -261,11 +261,7 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _evading_notes(documents: TextDocuments) -> Iterator[str]:
-    """Say how many texts decline or lecture by their words; imported ones are used all the same."""
-    if documents.imported:
-        if n := sum(text.outcome == DECLINES for text in documents.texts if text.read):
-            yield _SAYS["imported_declines"].format(n, len(documents.texts))
-        return
+    """Say how many sampled texts decline or lecture by their words."""
     parts = []
     for gender, texts in group_by(documents.texts, attrgetter("requested_gender")).items():
         if evading := sum(text.evades for text in texts):

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from operator import attrgetter
 from typing import Any
 
-from biaskit.common.wording import joined, short
+import numpy as np
+
+from biaskit.common.wording import ROUNDING, count, joined, short
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
+from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
 from biaskit.measurement import words as words_of_kind
 from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
-from biaskit.stats.contrasts import adjust
+from biaskit.stats.contrasts import adjust, one_row
+from biaskit.stats.crossed import Spread, crossed_test
+from biaskit.stats.power import POWER, texts_to_show
+from biaskit.stats.proportions import noise_of
 from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import (
     Row,
@@ -36,6 +42,7 @@ from biaskit.tables.query import (
 _NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["compare"]
 SCORES = ("srb", "srb_content")
 """Columns of srb.csv that are tested: with gender words, and without."""
+_OF_TEXTS = ("female_share", "ci_low", "ci_high", "n_female", "n_male", "n_nonbinary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,7 @@ class Shares:
     least: Values  # if all texts that name no gender were about men
     most: Values  # about women
     note: str | None  # where labels of a person corrected it
+    rows: Mapping[str, Row] = field(default_factory=dict)  # of occupations with a share
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Texts:
 
     model: str
     run: str
-    prompt_format: str
+    prompt_format: str  # "" of a user's own texts
     scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`
     by_rules: Shares
     by_labels: Shares  # the rules' where an occupation is not of `labelled`
@@ -119,18 +127,9 @@ def texts_of(
         by_rules = _shares([{**row, "share_corrected": None} for row in rows])
         labelled = frozenset(row["occupation"] for row in rows if row.get("share_corrected") is not None)
         templates = tuple(map(str, distinct(without_debiasing(rows), "template_id")))
+        how: Any = {"vectors": vectors_of(scores), "asked": asked or PromptTexts(), "seed": seed}
         texts_of_model[model] = Texts(
-            model,
-            run,
-            prompt_format,
-            values,
-            by_rules,
-            _shares(rows),
-            labelled,
-            templates,
-            vectors=vectors_of(scores),
-            asked=asked or PromptTexts(),
-            seed=seed,
+            model, run, prompt_format, values, by_rules, _shares(rows), labelled, templates, **how
         )
     return texts_of_model
 
@@ -138,10 +137,12 @@ def texts_of(
 def _shares(rows: Sequence[Row]) -> Shares:
     plain = without_debiasing(rows)
     means, least, most = where(plain, template_id=ALL), dict[str, float](), dict[str, float]()
-    for name in column(defined(means, "female_share"), "occupation"):
+    known = defined(means, "female_share")
+    rows_of = dict(zip(column(known, "occupation"), known, strict=True))
+    for name in rows_of:
         if among := women_among(GENDERS, where(plain, occupation=name)):
             _, least[name], most[name], _ = among
-    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain))
+    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain), rows_of)
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
@@ -162,7 +163,11 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
     seed = members[0].seed
     # `compare` has one note on different vector models for all pairs.
-    if any(any(member.scores.values()) for member in members) and _one_vector_model(members):
+    imported = not members[0].prompt_format
+    scored = set[float | None]()
+    for values in chain.from_iterable(member.scores.values() for member in members):
+        scored.update(values.values())
+    if scored - ({None} if imported else set()) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
@@ -187,9 +192,53 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         if not all_labelled and any(member.labelled for member in members):
             note = _NOTES["labels"]
         ends = of("least"), of("most")
-        for row in unit_rows(pair, of("mean"), scope, margins, seed, ends=ends):
+        of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
+        if imported:
+            of_share = _over_texts(pair, shares, replace(scope, unit="text"), margins) or of_share
+        for row in of_share:
             rows.append(replace(row, reason=joined([row.reason, note])))
     return rows, notes
+
+
+def _over_texts(
+    pair: SidePair, shares: Mapping[str, Shares], scope: Scope, margins: Mapping[str, float]
+) -> list[Contrast]:
+    """Test the share of women over a user's own texts: occupations are fixed (methods/comparisons#own-texts).
+
+    They are those of all models, and weigh as in the later side's texts that name a gender; no row of none.
+    """
+    members = [*map(attrgetter("rows"), members_of(pair, shares))]
+    names = sorted(set(members[0]).intersection(*members))
+    if not names:
+        return []
+
+    def numbers(side: Side) -> list[FloatArray]:
+        of_models, k = [], len(side.models)
+        for own in map(shares.__getitem__, side.models):
+            of_texts = partial(column, list(map(own.rows.__getitem__, names)))
+            p, low, high, *n = map(np.array, map(of_texts, _OF_TEXTS))
+            noise, dof = noise_of(p, low, high)
+            ends = [*map(own.least.get, names)], [*map(own.most.get, names)]
+            of_models.append([k * sum(n), noise / k, noise**2 / dof / k**3, p, *ends])
+        return list(np.array(of_models, dtype=np.float64).mean(axis=0))
+
+    # Satterthwaite's terms stand in `below`; a and b are the share, its least and its most.
+    (n_a, noise_a, below_a, *a), (n_b, noise_b, below_b, *b) = map(numbers, pair)
+    weights = n_a / n_a.sum()
+    estimate, low, high = weights @ (a[0] - b[0]), weights @ (a[1] - b[2]), weights @ (a[2] - b[1])
+    variance = weights**2 @ (noise_a + noise_b)
+    test = crossed_test(float(estimate), Spread(variance, variance**2 / (weights**4 @ (below_a + below_b))))
+    notes = [_NOTES["own_texts"].format(count(len(names), "occupation"), pair[0].name)]
+    if n_out := len(set().union(*members)) - len(names):
+        notes.append(_NOTES["left_out"].format(n_out))
+    if high - low > ROUNDING:
+        notes.append(_NOTES["no_gender"].format(low, high))
+    row = one_row("standardised", test, scope=scope, n=int(n_a.sum()), margins=margins, note=joined(notes))
+    row = replace(row, n_b=int(n_b.sum()))
+    if row.margin and not row.equivalent and not row.direction:
+        needs = _NOTES["needs"].format(row.margin, texts_to_show(row, row.margin), 100 * POWER)
+        row = replace(row, reason=joined([row.reason, needs]))
+    return [row]
 
 
 def _one_vector_model(members: Iterable[Texts]) -> bool:

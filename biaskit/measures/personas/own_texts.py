@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
@@ -113,6 +114,10 @@ def analyze_texts(
         encoding=encoding,
         separator=separator,
     )
+    compares_genders = any(map(itemgetter("requested_gender"), imported.rows))
+    if not compares_genders and "clusters" not in (options.get("settings") or {}):
+        # Without SRB only clusters need word vectors, which take longer than all the rest.
+        study = study.model_copy(update={"clusters": False})
     if len(imported.models) > 1 and ALL in imported.models:
         raise UsageError("A model is called all, which the tables use for the total: rename it.")
     if group_col is not None:

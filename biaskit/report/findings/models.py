@@ -9,7 +9,7 @@ from statistics import fmean
 
 from biaskit.common.wording import count, listed, number_range, percent, short
 from biaskit.measurement import FOLDERS, words
-from biaskit.records import ALL
+from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
@@ -138,7 +138,7 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
     a, b = row.group_a or "", row.group_b or ""
     gender = row.gender or "female"
     pieces: dict[str, Piece] = {"a": Foreign(row.model_a), "b": Foreign(row.model_b)}
-    pieces["opening"] = opening(asked_as(row), *of_sides, of=two, whose="their") or "in texts"
+    pieces["opening"] = opening(asked_as(row), *of_sides, of=two, whose="their") or _in_texts(content, row)
     pieces["higher"] = "higher" if outcome_of(row) == "higher" else "lower"
     pieces |= {"who": who(gender), "they": ""}
     if two:
@@ -152,6 +152,14 @@ def _of_row(content: Content, row: Contrast) -> Sentence:
         pieces["more"] = {"widens": "larger", "narrows": "smaller"}.get(moves, f"further {side}")
     using, coverage = _measured(content, [row]), coverage_behind(content, [row])
     return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
+
+
+def _in_texts(content: Content, row: Contrast) -> str:
+    """Say whether texts stand for those of other occupations, or a user's own for themselves."""
+    if row.unit != "text":
+        return "in texts"
+    every = _part(content, row).tables.get("representation", ())
+    return "in these texts" if distinct(every, "occupation") == [UNNAMED] else "in texts of these occupations"
 
 
 def _gap(content: Content, row: Contrast, side: str) -> Contrast | None:

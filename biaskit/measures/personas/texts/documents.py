@@ -90,8 +90,9 @@ class TextDocument:
 
     @property
     def refused(self) -> bool:
-        """Refused or filtered."""
-        return self.finish in NOT_INFERRED
+        """Refused or filtered; in a file, which does not tell how texts end, in words that name no gender."""
+        in_words = self.finish is None and self.outcome == DECLINES and not self.association.gender
+        return in_words or self.finish in NOT_INFERRED
 
     @property
     def evades(self) -> bool:
