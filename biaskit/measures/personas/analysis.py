@@ -52,7 +52,7 @@ METHODS_VERSION = {
     "outcomes": 3,
     "representation": 4,
     "labels": 2,
-    "words": 6,
+    "words": 7,
     "srb": 6,
     "clusters": 3,
     "transfer": 5,

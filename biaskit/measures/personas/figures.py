@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.common.plain import group_by
 from biaskit.common.wording import count
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
+from biaskit.measures.personas.findings.words import BEYOND, LIST, leading, surely_longer
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
@@ -89,7 +89,7 @@ def words(view: View) -> Iterator[Figure]:
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
         of_model = defined(where(lists, model=model), *BEYOND)
         # Texts that name a gender unasked come first; there may be only texts that were asked to.
-        of_model = where(of_model, origin="inferred") or of_model
+        of_model = leading(where(of_model, origin="inferred") or of_model)
         if strongest := _strongest(marked, surely_longer(of_model)):
             genders = " and ".join(people(g) for g in distinct([row for row, _ in strongest], "gender"))
             title = f"Words that mark {genders}{f' in the texts of {cut(model)}' if several else ''}"

@@ -15,7 +15,7 @@ from biaskit.measures.personas.findings.texts import texts_measured, whose
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
-from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of
+from biaskit.report.findings.sentence import CLEAR, DETAIL, Foreign, Piece, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
@@ -44,6 +44,12 @@ def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
     """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
     return apart_from(where(table, method="calibrated", origin=origin), against=ALL)
+
+
+def leading(lists: Sequence[Row]) -> list[Row]:
+    """Pick the lists that answer the question: a model's over all occupations, where it has them, alone."""
+    models = distinct(defined(where(lists, occupation=ALL), *BEYOND), "model")
+    return [row for row in lists if (row["occupation"] == ALL) == (row["model"] in models)]
 
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:
@@ -77,6 +83,9 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
         notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)]
     if any(row.get("origin") == "requested" for row in lists):
         notes.append("gender in the prompt")
+    if lists[0].get("occupation") == ALL:
+        jobs = apart_from(where(part.tables["word_lists"], model=model), occupation=ALL)
+        notes.append(f"compared within {count(len(distinct(jobs, 'occupation')), 'occupation')}")
     rivals = [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]
     if rivals:
         notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
@@ -94,7 +103,13 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: st
 
 
 def _marked(
-    lists: Sequence[Row], longer: int, marked: Sequence[str], topic: str, using: str, **pieces: Piece
+    lists: Sequence[Row],
+    longer: int,
+    marked: Sequence[str],
+    topic: str,
+    using: str,
+    strength: int = CLEAR,
+    **pieces: Piece,
 ) -> Sentence:
     """Say how many lists are longer than chance, or how many words one has, and the first words."""
     # A word may be in several lists, so their lengths have no sum to speak of.
@@ -104,7 +119,7 @@ def _marked(
         says, pieces["n"], pieces["chance"] = "marked", f"{n:,}", ""
         if by_chance is not None and by_chance < n:
             pieces["chance"] = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
-        if (job := lists[0].get("occupation", UNNAMED)) != UNNAMED:
+        if (job := lists[0].get("occupation", UNNAMED)) not in (UNNAMED, ALL):
             pieces["chance"] = Foreign(job, _SAYS["of_one"], str(pieces["chance"]).replace(" (", "; ") or ")")
     pieces["how"] = "most often" if longer > 1 else "above all"
     for i, word in enumerate(marked[:N_WORDS]):
@@ -112,25 +127,39 @@ def _marked(
     lacking = f"{{word{len(marked[:N_WORDS])}}}"
     templates = [template for template in _SAYS[says] if lacking not in template]
     text = filled(*templates, **pieces)
-    return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
+    return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=strength)
 
 
 def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
     """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
     read = lists_of(part)
     every = read if defined(read, *BEYOND) else lists_of(part, "requested") or read
-    sure = surely_longer(defined(every, *BEYOND))  # of all models together
-    for model in distinct(every, "model"):
+    lead = leading(every)
+    sure = surely_longer(defined(lead, *BEYOND))  # of all models together
+    named = distinct(sure, "model") if listed else []
+    yield from _of_genders(part, lead, sure, named)
+    for model in distinct(lead, "model"):
+        if not where(sure, model=model):
+            lists = where(lead, model=model)
+            measured = bool(defined(lists, *BEYOND))
+            yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
+    # Lists of one occupation are details of a model's list over all, and said under it.
+    details = [row for row in defined(every, *BEYOND) if row not in lead and row["model"] in named]
+    yield from _of_genders(part, details, surely_longer(details), named, strength=DETAIL)
+
+
+def _of_genders(
+    part: Part, every: Sequence[Row], sure: Sequence[Row], models: Sequence[str], strength: int = CLEAR
+) -> Iterator[Sentence]:
+    """Speak of the words of each gender with a list that is surely longer."""
+    for model in models:
         lists, of_model = where(every, model=model), where(sure, model=model)
-        using = _measured(part, model, lists)
-        for gender in distinct(of_model, "gender") if listed else ():
+        for gender in distinct(of_model, "gender"):
             of_gender = where(defined(lists, *BEYOND), gender=gender)
             first, longer = words_of(part, of_model, gender), len(where(of_model, gender=gender))
             pieces: dict[str, Piece] = {"who": people(gender), "whose": whose(part, model)}
-            yield _marked(of_gender, longer, first, "words", using, **pieces)
-        if not of_model:
-            measured = bool(defined(lists, *BEYOND))
-            yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
+            using = _measured(part, model, lists)
+            yield _marked(of_gender, longer, first, "words", using, strength, **pieces)
 
 
 def _groups(part: Part) -> Iterator[Sentence]:

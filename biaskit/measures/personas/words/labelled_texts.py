@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from biaskit.common.plain import group_by
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
@@ -36,7 +38,7 @@ class Contrast:
         return tuple(sorted(set[int]().union(*self.against)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LabelledTexts:
     """The texts of k labels, reduced to the words of their topic vocabulary."""
 
@@ -52,6 +54,16 @@ class LabelledTexts:
     sizes: IntArray  # [k], how many texts
     left_out: BoolArray  # [V]
     whole_topic: bool = False  # every pair has the topic of all these texts
+    weights: FloatArray | None = None  # [k, documents], what a text weighs under each label; None: 1
+
+    @cached_property
+    def weighted(self) -> FloatArray:
+        """Count words by label with the weights of the texts, `[k, V]`."""
+        if self.weights is None:
+            return self.totals
+        is_of = np.array(self.groups)[:, None] == np.array(self.labels)
+        counted: FloatArray = (self.counts.T @ (is_of * self.weights).T).T
+        return counted
 
     def topic(self, target: FloatArray, unmarked: FloatArray, pair: Labels) -> FloatArray:
         """Count the topic of a pair `[R, V]`: its own words and those elsewhere, `[R or 1, V]`."""
@@ -75,11 +87,21 @@ def labelled_texts(
     *,
     elsewhere: Mapping[str, ArrayLike] | None = None,
     whole_topic: bool = False,
+    occupations: Sequence[str] | None = None,
 ) -> LabelledTexts:
-    """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics."""
+    """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics.
+
+    With `occupations` labels are compared within them: an occupation that lacks a label is left out, and
+    `overlap_weights` weighs the texts of the others.
+    """
     from scipy.sparse import csr_matrix
 
-    wanted = mask(labels, groups.__contains__)
+    wanted, weights = mask(labels, groups.__contains__), None
+    if occupations is not None:
+        labels_of = group_by(range(len(labels)), occupations.__getitem__)
+        whole = {name for name, places in labels_of.items() if {labels[i] for i in places} >= set(groups)}
+        wanted &= mask(occupations, whole.__contains__)
+        weights = overlap_weights([*compress(labels, wanted)], [*compress(occupations, wanted)], groups)
     labels_here = tuple(compress(labels, wanted))
     counts_here = csr_matrix(counts, dtype=np.float64)[np.flatnonzero(wanted)]
     # Only the words that occur: the vocabulary grows with the run, and this is done for each part of it.
@@ -108,8 +130,26 @@ def labelled_texts(
         documents=documents,
         sizes=members.sum(axis=1).astype(np.int64),
         left_out=left_out[columns],
-        whole_topic=whole_topic,
+        whole_topic=whole_topic or weights is not None,
+        weights=weights,
     )
+
+
+def overlap_weights(labels: Sequence[str], occupations: Sequence[str], groups: Sequence[str]) -> FloatArray:
+    """Weigh texts so that every label has the same occupations: `[k, documents]`, under each label.
+
+    Formula: w_g(s) = [1/e_g(s) / Σ_h 1/e_h(s)] / [1/e_g / Σ_h 1/e_h], e_g(s) the share of label g among the
+        texts of occupation s, e_g among all. Of two labels: the other's share there over its share in all.
+    1 where shares are the same in every occupation. Weighted counts of two labels have the ratio of Mantel
+    and Haenszel (1959), and the variance that z expects if no word differs within an occupation.
+    Reference: methods/words#words-all; the overlap weights of Li, Morgan and Zaslavsky (2018).
+    """
+    place = {name: s for s, name in enumerate(dict.fromkeys(occupations))}
+    occupation = np.array([place[name] for name in occupations], dtype=np.int64)
+    sizes = np.array([np.bincount(occupation[mask(labels, g.__eq__)], minlength=len(place)) for g in groups])
+    by_share, overall = sizes.sum(axis=0) / sizes, sizes.sum() / sizes.sum(axis=1, keepdims=True)
+    weights: FloatArray = by_share / by_share.sum(axis=0) / (overall / overall.sum())
+    return weights[:, occupation]
 
 
 def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:
