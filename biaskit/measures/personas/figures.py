@@ -167,6 +167,8 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     jobs, over = distinct(single, "occupation"), _CAPTIONS["over_occupations"]
     if len(jobs) == 1 and jobs != [UNNAMED]:
         over = _CAPTIONS["of_one"].format(cut(jobs[0]))
+    elif any(row.get("se") for row in means):
+        over = _CAPTIONS["over_texts"]
     caption = _CAPTIONS["areas"].format(count(max(len(jobs), 1), "occupation"), over, control)
     axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))

@@ -7,6 +7,7 @@ Gender words and names are left out: they mark a gender whatever the texts descr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from biaskit.common.wording import count, first_words, people, short
@@ -84,8 +85,7 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
     if any(row.get("origin") == "requested" for row in lists):
         notes.append("gender in the prompt")
     if lists[0].get("occupation") == ALL:
-        jobs = apart_from(where(part.tables["word_lists"], model=model), occupation=ALL)
-        notes.append(f"compared within {count(len(distinct(jobs, 'occupation')), 'occupation')}")
+        notes.append("genders compared within occupations")
     rivals = [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]
     if rivals:
         notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
@@ -103,13 +103,7 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: st
 
 
 def _marked(
-    lists: Sequence[Row],
-    longer: int,
-    marked: Sequence[str],
-    topic: str,
-    using: str,
-    strength: int = CLEAR,
-    **pieces: Piece,
+    lists: Sequence[Row], longer: int, marked: Sequence[str], topic: str, using: str, **pieces: Piece
 ) -> Sentence:
     """Say how many lists are longer than chance, or how many words one has, and the first words."""
     # A word may be in several lists, so their lengths have no sum to speak of.
@@ -127,7 +121,7 @@ def _marked(
     lacking = f"{{word{len(marked[:N_WORDS])}}}"
     templates = [template for template in _SAYS[says] if lacking not in template]
     text = filled(*templates, **pieces)
-    return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=strength)
+    return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 
 
 def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
@@ -145,11 +139,12 @@ def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
             yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
     # Lists of one occupation are details of a model's list over all, and said under it.
     details = [row for row in defined(every, *BEYOND) if row not in lead and row["model"] in named]
-    yield from _of_genders(part, details, surely_longer(details), named, strength=DETAIL)
+    for sentence in _of_genders(part, details, surely_longer(details), named):
+        yield replace(sentence, strength=DETAIL)
 
 
 def _of_genders(
-    part: Part, every: Sequence[Row], sure: Sequence[Row], models: Sequence[str], strength: int = CLEAR
+    part: Part, every: Sequence[Row], sure: Sequence[Row], models: Sequence[str]
 ) -> Iterator[Sentence]:
     """Speak of the words of each gender with a list that is surely longer."""
     for model in models:
@@ -159,7 +154,7 @@ def _of_genders(
             first, longer = words_of(part, of_model, gender), len(where(of_model, gender=gender))
             pieces: dict[str, Piece] = {"who": people(gender), "whose": whose(part, model)}
             using = _measured(part, model, lists)
-            yield _marked(of_gender, longer, first, "words", using, strength, **pieces)
+            yield _marked(of_gender, longer, first, "words", using, **pieces)
 
 
 def _groups(part: Part) -> Iterator[Sentence]:

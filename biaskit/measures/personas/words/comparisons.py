@@ -40,13 +40,8 @@ class TextComparison:
 
     @property
     def prompts(self) -> list[str]:
-        """The template of each text: genders are shuffled, and texts halved, within it.
-
-        Over all occupations a template of each is another prompt.
-        """
-        if self.occupation == ALL:
-            return [f"{text.occupation}\n{text.template_id}" for text in self.texts]
-        return list(map(attrgetter("template_id"), self.texts))
+        """The prompt of each text: genders are shuffled, and texts halved, within it."""
+        return [f"{text.occupation}\n{text.template_id}" for text in self.texts]
 
     def of_women_and_men(self) -> TextComparison:
         """Leave out texts of non-binary people."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ class Contrast:
         return tuple(sorted(set[int]().union(*self.against)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LabelledTexts:
     """The texts of k labels, reduced to the words of their topic vocabulary."""
 
@@ -50,20 +49,12 @@ class LabelledTexts:
     english: FloatArray  # [V]
     elsewhere: FloatArray  # [k, V]
     totals: FloatArray  # [k, V], how often a word occurs
+    weighted: FloatArray  # [k, V], the same with the weights of the texts
     documents: FloatArray  # [k, V], in how many texts
     sizes: IntArray  # [k], how many texts
     left_out: BoolArray  # [V]
     whole_topic: bool = False  # every pair has the topic of all these texts
     weights: FloatArray | None = None  # [k, documents], what a text weighs under each label; None: 1
-
-    @cached_property
-    def weighted(self) -> FloatArray:
-        """Count words by label with the weights of the texts, `[k, V]`."""
-        if self.weights is None:
-            return self.totals
-        is_of = np.array(self.groups)[:, None] == np.array(self.labels)
-        counted: FloatArray = (self.counts.T @ (is_of * self.weights).T).T
-        return counted
 
     def topic(self, target: FloatArray, unmarked: FloatArray, pair: Labels) -> FloatArray:
         """Count the topic of a pair `[R, V]`: its own words and those elsewhere, `[R or 1, V]`."""
@@ -91,16 +82,14 @@ def labelled_texts(
 ) -> LabelledTexts:
     """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics.
 
-    With `occupations` labels are compared within them: an occupation that lacks a label is left out, and
-    `overlap_weights` weighs the texts of the others.
+    With `occupations`, labels are compared within those that have every label (`overlap_weights`).
     """
     from scipy.sparse import csr_matrix
 
     wanted, weights = mask(labels, groups.__contains__), None
     if occupations is not None:
         labels_of = group_by(range(len(labels)), occupations.__getitem__)
-        whole = {name for name, places in labels_of.items() if {labels[i] for i in places} >= set(groups)}
-        wanted &= mask(occupations, whole.__contains__)
+        wanted &= mask(occupations, lambda name: {labels[i] for i in labels_of[name]} >= {*groups})
         weights = overlap_weights([*compress(labels, wanted)], [*compress(occupations, wanted)], groups)
     labels_here = tuple(compress(labels, wanted))
     counts_here = csr_matrix(counts, dtype=np.float64)[np.flatnonzero(wanted)]
@@ -115,6 +104,7 @@ def labelled_texts(
     is_of = np.array(groups)[:, None] == np.array(labels_here, dtype=str)
     members = is_of.astype(np.float64)  # [k, documents]
     totals = (counts_here.T @ members.T).T
+    weighted = totals if weights is None else (counts_here.T @ (members * weights).T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
     strata_here, words_here = compress(strata, wanted), map(words.__getitem__, columns.tolist())
     english_here = np.asarray(english, dtype=np.float64)[columns]
@@ -127,6 +117,7 @@ def labelled_texts(
         english_here,
         elsewhere=outside,
         totals=totals,
+        weighted=weighted,
         documents=documents,
         sizes=members.sum(axis=1).astype(np.int64),
         left_out=left_out[columns],
@@ -140,9 +131,9 @@ def overlap_weights(labels: Sequence[str], occupations: Sequence[str], groups: S
 
     Formula: w_g(s) = [1/e_g(s) / Σ_h 1/e_h(s)] / [1/e_g / Σ_h 1/e_h], e_g(s) the share of label g among the
         texts of occupation s, e_g among all. Of two labels: the other's share there over its share in all.
-    1 where shares are the same in every occupation. Weighted counts of two labels have the ratio of Mantel
-    and Haenszel (1959), and the variance that z expects if no word differs within an occupation.
-    Reference: methods/words#words-all; the overlap weights of Li, Morgan and Zaslavsky (2018).
+    Weighted counts have the ratio of Mantel and Haenszel (1959), and the variance that z expects where no
+    word differs within an occupation.
+    Reference: methods/words#words-all; Li, Morgan and Zaslavsky (2018).
     """
     place = {name: s for s, name in enumerate(dict.fromkeys(occupations))}
     occupation = np.array([place[name] for name in occupations], dtype=np.int64)

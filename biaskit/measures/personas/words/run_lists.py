@@ -92,7 +92,9 @@ def make_lists(
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
     of_english = counts_in(english, words)
     compared = list(text_comparisons(documents, study))
-    every = [*over_occupations(compared), *compared]
+    # Runs made before name the occupation of texts without one `all`.
+    pooled = [] if ALL in documents.occupations else [*over_occupations(compared)]
+    every = [*pooled, *compared]
     lists_of, overall = _Lists(), _Lists()
     for done, comparison in enumerate(every):
         progress(done, len(every))
@@ -100,7 +102,7 @@ def make_lists(
             lists_of[comparison.key] = comparison, _undefined(comparison.reason)
             continue
         elsewhere, occupations, made = None, None, lists_of
-        if comparison.occupation == ALL:
+        if done < len(pooled):
             occupations, made = list(map(attrgetter("occupation"), comparison.texts)), overall
         elif study.prior_scope == "all":
             elsewhere = _elsewhere(documents, compared, comparison)

@@ -48,15 +48,14 @@ def permuted_counts(
         members = np.flatnonzero(names == stratum)
         shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
     by_word = csr_matrix(counts.T, dtype=np.float64)  # [W, documents]
+    scale = np.ones((len(groups), len(names))) if weights is None else weights
     total = np.asarray(by_word.sum(axis=1)).ravel()
     step = max(1, _COUNTS_AT_ONCE // (max(1, len(total)) * len(groups)))
     for start in range(0, n, step):
         some = shuffled[start : start + step].T
         # Without weights the last group has what the others leave.
-        is_of = [(some == g).astype(np.float64) for g in range(len(groups) - (weights is None))]
-        if weights is not None:
-            is_of = [members * weight[:, None] for members, weight in zip(is_of, weights, strict=True)]
-        by_group = [by_word @ members for members in is_of]  # [W, step]
+        counted_for = range(len(groups) - (weights is None))
+        by_group = [by_word @ ((some == g) * scale[g][:, None]) for g in counted_for]  # [W, step]
         for block in blocks_of_rows(some.shape[1], len(total)):
             counted = [np.ascontiguousarray(of_group[:, block].T) for of_group in by_group]
             yield (*counted, total - np.sum(counted, axis=0)) if weights is None else tuple(counted)
