@@ -6,9 +6,9 @@
 A world is a file of 400 letters of four departments, two of them with 80 % women's letters, two with 80 %
 men's. Every department has six words of its own, in 75 % of its letters. In a `null` world nothing else
 differs; in a `marks` world seven more words are in 75 % of women's letters and 25 % of men's, and seven the
-other way round, in a `few` world two and two. Each is analysed with the departments named (`within`) and
-without (`pooled`), by the public face. `named`: words of sentences of the page; `listed`: words of the lists
-that the page calls longer than chance. Both leave gendered words out.
+other way round, in a `few` world two and two. `within`: words of the lists of women and men, with departments
+named, that are longer than chance when judged together, without gendered words. Of the first worlds of each
+kind: `pooled`, the same without departments; `page`, what the sentences of the file's page name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import argparse
 import json
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,22 @@ import numpy as np
 
 import biaskit as bk
 from biaskit.corpora.loaders import english_counts
-from biaskit.measures.personas.findings.words import BEYOND, lists_of, surely_longer, words_of
+from biaskit.measures.personas.findings.words import surely_longer
+from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.names import says_gender
-from biaskit.records import ALL
+from biaskit.measures.personas.texts.tokens import TokenisedTexts
+from biaskit.measures.personas.words.contrasts import WordList
+from biaskit.measures.personas.words.lists import word_lists
+from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.report.findings import findings
 from biaskit.stats.proportions import wilson
-from biaskit.tables.query import apart_from, defined, where
+from biaskit.tables.query import defined
 from biaskit.workflow.report import _content
 
-N_WORLDS = {"null": 400, "marks": 200, "few": 100}
+N_WORLDS, N_FIRST = {"null": 400, "marks": 200, "few": 200}, 50
 N_LETTERS, SHARES = 400, {"nursing": 0.8, "engineering": 0.2, "sales": 0.8, "law": 0.2}  # of women's letters
 OFTEN, SELDOM = 0.75, 0.25
-WAYS = ("within", "pooled")
+WAYS = ("within", "page", "pooled")
 OWN = {
     "nursing": ("nursing", "ward", "hospital", "medicine", "shift", "clinic"),
     "engineering": ("engineering", "machine", "design", "steel", "bridge", "drawing"),
@@ -49,7 +54,7 @@ MARKS = {
     "male": ("decisive", "driven", "confident", "ambitious", "bold", "strong", "brilliant"),
 }
 N_MARKS = {"null": 0, "marks": 7, "few": 2}  # of each gender
-FAST: dict[str, Any] = {"clusters": False}
+ENGLISH = english_counts("table")
 
 
 def plain_words() -> tuple[list[str], np.ndarray]:
@@ -84,20 +89,48 @@ def world(kind: str, seed: int) -> Iterator[dict[str, str]]:
 
 
 def found(kind: str, seed: int, way: str) -> dict[str, Any]:
-    """Analyse one world, and read its page's sentences and lists."""
-    columns = {"occupation": "Dept"} if way == "within" else {}
+    """Find the words that one world's lists, or its page, name; and how many single departments' lists."""
+    texts = list(world(kind, seed))
+    if way == "page":
+        return {"words": on_page(texts)}
+    tokens = TokenisedTexts.build(list(map(itemgetter("text"), texts)), "papers")
+    departments = list(map(itemgetter("Dept"), texts))
+    genders = [str(associate_gender(row["text"]).gender) for row in texts]
+    english, left_out = counts_in(ENGLISH, tokens.words), says_gender(tokens.words, ())
+
+    def lists(places: list[int], **how: Any) -> list[WordList]:
+        of_places = [genders[i] for i in places]
+        about = {"words": tokens.words, "english": english, "left_out": left_out, "methods": ("calibrated",)}
+        key = (kind, str(seed), way, *how.get("strata", ())[:1])
+        made = word_lists(tokens.counts[places], genders=of_places, **about, seed=1, row_key=key, **how)
+        rows = [{"list": one, "p_value_beyond": one.p_value_beyond} for one in made]
+        return [row["list"] for row in surely_longer(defined(rows, "p_value_beyond"))]
+
+    every = list(range(len(texts)))
+    if way == "pooled":
+        return {"words": words_of(lists(every, strata=["texts"] * len(texts)), left_out, tokens.words)}
+    of_one = []
+    for department in SHARES:
+        places = [i for i in every if departments[i] == department]
+        of_one += lists(places, strata=[department] * len(places))
+    within = lists(every, strata=departments, occupations=departments)
+    return {"words": words_of(within, left_out, tokens.words), "n_of_one": len(of_one)}
+
+
+def words_of(lists: list[WordList], left_out: np.ndarray, words: Sequence[str]) -> list[str]:
+    """List the words of some lists, without gendered ones."""
+    gendered = {word for word, out in zip(words, left_out, strict=True) if out}
+    return [word for one in lists for word in one.listed if word not in gendered]
+
+
+def on_page(texts: list[dict[str, str]]) -> list[str]:
+    """List the words that the sentences of a file's page name."""
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        bk.analyze_texts(list(world(kind, seed)), out=run, settings=FAST, watcher=bk.Silent(), **columns)
+        run, how = Path(folder) / "run", {"settings": {"clusters": False}, "watcher": bk.Silent()}
+        bk.analyze_texts(texts, out=run, occupation="Dept", **how)
         content = _content([run], False, (), None, {}, None, bk.Silent())[0]
-        (part,) = content.parts
         said = [finding.text for finding in findings(content) if finding.topic == "words"]
-        lists = defined(lists_of(part), *BEYOND)
-        over_all = where(lists, occupation=ALL) or lists
-        longer = surely_longer(over_all)
-        listed = {gender: words_of(part, longer, gender) for gender in MARKS}
-        of_one = surely_longer(apart_from(lists, occupation=ALL))
-    return {"named": re.findall("“(.*?)”", " ".join(said)), "listed": listed, "n_of_one": len(of_one)}
+    return re.findall("“(.*?)”", " ".join(said))
 
 
 def shown(n: int, of: int) -> str:
@@ -111,20 +144,18 @@ def table(lines: list[dict[str, Any]]) -> Iterator[str]:
     own = {word for words in OWN.values() for word in words}
     for kind, way in product(N_WORLDS, WAYS):
         worlds = [line for line in lines if (line["kind"], line["way"]) == (kind, way)]
-        n, marks = len(worlds), {gender: {*words[: N_MARKS[kind]]} for gender, words in MARKS.items()}
+        n, words = len(worlds), [{*line["words"]} for line in worlds]
         if not n:
             continue
-        named = [{*line["named"]} for line in worlds]
-        listed = [{*line["listed"]["female"], *line["listed"]["male"]} for line in worlds]
         yield f"{kind}, {way}: {n} files"
-        yield f"  a word named:                {shown(sum(map(bool, named)), n)}"
-        yield f"  a department's word named:   {shown(sum(bool(own & words) for words in named), n)}"
-        yield f"  a department's word listed:  {shown(sum(bool(own & words) for words in listed), n)}"
-        of_one = np.mean([line["n_of_one"] for line in worlds])
-        yield f"  lists of one department that are longer than chance: {of_one:.2f} of 8"
+        yield f"  any word:            {shown(sum(map(bool, words)), n)}"
+        yield f"  a department's word: {shown(sum(bool(own & of_one) for of_one in words), n)}"
+        if way == "within":
+            yield f"  lists of a department: {np.mean([line['n_of_one'] for line in worlds]):.2f} of 8"
         if N_MARKS[kind]:
-            right = sum(len(marks[g] & {*line["listed"][g]}) for line in worlds for g in marks)
-            yield f"  true marks listed:           {shown(right, 2 * N_MARKS[kind] * n)}"
+            marks = {word for of_gender in MARKS.values() for word in of_gender[: N_MARKS[kind]]}
+            right = sum(len(marks & of_one) for of_one in words)
+            yield f"  true marks:          {shown(right, len(marks) * n)}"
 
 
 def main() -> None:
@@ -134,7 +165,6 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--part", type=float, default=1.0, help="of the worlds")
     chosen = parser.parse_args()
     stored = chosen.out.read_text("utf-8").splitlines() if chosen.out.exists() else []
     lines = [json.loads(line) for line in stored]
@@ -143,12 +173,11 @@ def main() -> None:
         return
     done = {(line["kind"], line["seed"], line["way"]) for line in lines}
     with chosen.out.open("a", encoding="utf-8") as file:
-        for kind, n_worlds in N_WORLDS.items():
-            for seed in range(round(chosen.part * n_worlds)):
-                for way in WAYS:
-                    if (kind, seed, way) not in done:
-                        line = {"kind": kind, "seed": seed, "way": way, **found(kind, seed, way)}
-                        print(json.dumps(line), file=file, flush=True)
+        for way, kind in product(WAYS, N_WORLDS):
+            for seed in range(N_WORLDS[kind] if way == WAYS[0] else N_FIRST):
+                if (kind, seed, way) not in done:
+                    line = {"kind": kind, "seed": seed, "way": way, **found(kind, seed, way)}
+                    print(json.dumps(line), file=file, flush=True)
 
 
 if __name__ == "__main__":

@@ -129,8 +129,8 @@ def labelled_texts(
 def overlap_weights(labels: Sequence[str], occupations: Sequence[str], groups: Sequence[str]) -> FloatArray:
     """Weigh texts so that every label has the same occupations: `[k, documents]`, under each label.
 
-    Formula: w_g(s) = [1/e_g(s) / Σ_h 1/e_h(s)] / [1/e_g / Σ_h 1/e_h], e_g(s) the share of label g among the
-        texts of occupation s, e_g among all. Of two labels: the other's share there over its share in all.
+    Formula: w_g(s) = [1/n_g(s) / Σ_h 1/n_h(s)] / [1/n_g / Σ_h 1/n_h], n_g(s) the texts of label g in
+        occupation s, n_g in all. Of two labels: the other's share there over its share in all.
     Weighted counts have the ratio of Mantel and Haenszel (1959), and the variance that z expects where no
     word differs within an occupation.
     Reference: methods/words#words-all; Li, Morgan and Zaslavsky (2018).
@@ -138,8 +138,8 @@ def overlap_weights(labels: Sequence[str], occupations: Sequence[str], groups: S
     place = {name: s for s, name in enumerate(dict.fromkeys(occupations))}
     occupation = np.array([place[name] for name in occupations], dtype=np.int64)
     sizes = np.array([np.bincount(occupation[mask(labels, g.__eq__)], minlength=len(place)) for g in groups])
-    by_share, overall = sizes.sum(axis=0) / sizes, sizes.sum() / sizes.sum(axis=1, keepdims=True)
-    weights: FloatArray = by_share / by_share.sum(axis=0) / (overall / overall.sum())
+    of_each, of_all = 1 / sizes, 1 / np.maximum(sizes.sum(axis=1, keepdims=True), 1)
+    weights: FloatArray = of_each / of_each.sum(axis=0) / (of_all / of_all.sum())
     return weights[:, occupation]
 
 
