@@ -8,7 +8,8 @@ men's. Every department has six words of its own, in 75 % of its letters. In a `
 differs; in a `marks` world seven more words are in 75 % of women's letters and 25 % of men's, and seven the
 other way round, in a `few` world two and two. `within`: words of the lists of women and men, with departments
 named, that are longer than chance when judged together, without gendered words. Of the first worlds of each
-kind: `pooled`, the same without departments; `page`, what the sentences of the file's page name.
+kind: `page`, what the sentences of the file's page name; `pooled`, the lists without departments; `area`,
+whether the interval over texts of the AUC holds the truth: 0.5 in null worlds, else the mean over worlds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 
 import biaskit as bk
+from biaskit.common.plain import group_by
 from biaskit.corpora.loaders import english_counts
 from biaskit.measures.personas.findings.words import surely_longer
 from biaskit.measures.personas.texts.association import associate_gender
@@ -35,6 +37,8 @@ from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.report.findings import findings
+from biaskit.stats.classification import Sample, at_one_size
+from biaskit.stats.crossed import MANY, share_interval
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import defined
 from biaskit.workflow.report import _content
@@ -42,7 +46,7 @@ from biaskit.workflow.report import _content
 N_WORLDS, N_FIRST = {"null": 400, "marks": 200, "few": 200}, 50
 N_LETTERS, SHARES = 400, {"nursing": 0.8, "engineering": 0.2, "sales": 0.8, "law": 0.2}  # of women's letters
 OFTEN, SELDOM = 0.75, 0.25
-WAYS = ("within", "page", "pooled")
+WAYS = ("within", "page", "area", "pooled")
 OWN = {
     "nursing": ("nursing", "ward", "hospital", "medicine", "shift", "clinic"),
     "engineering": ("engineering", "machine", "design", "steel", "bridge", "drawing"),
@@ -97,6 +101,17 @@ def found(kind: str, seed: int, way: str) -> dict[str, Any]:
     departments = list(map(itemgetter("Dept"), texts))
     genders = [str(associate_gender(row["text"]).gender) for row in texts]
     english, left_out = counts_in(ENGLISH, tokens.words), says_gender(tokens.words, ())
+    places_of = group_by(range(len(texts)), departments.__getitem__)
+    if way == "area":
+        rng, sizes = np.random.default_rng(seed), []
+        for places in places_of.values():
+            is_female = [genders[i] == "female" for i in places]
+            sample = Sample.shuffled(
+                tokens.counts[places][:, ~left_out], is_female, [""] * len(places), rng, 0
+            )
+            sizes.append(at_one_size(sample, sample, rng) or (0.5, 0.0))
+        area, variance = np.mean(sizes, axis=0)
+        return {"words": [], "area": area, "se": (variance / len(sizes)) ** 0.5}
 
     def lists(places: list[int], **how: Any) -> list[WordList]:
         of_places = [genders[i] for i in places]
@@ -110,8 +125,7 @@ def found(kind: str, seed: int, way: str) -> dict[str, Any]:
     if way == "pooled":
         return {"words": words_of(lists(every, strata=["texts"] * len(texts)), left_out, tokens.words)}
     of_one = []
-    for department in SHARES:
-        places = [i for i in every if departments[i] == department]
+    for department, places in places_of.items():
         of_one += lists(places, strata=[department] * len(places))
     within = lists(every, strata=departments, occupations=departments)
     return {"words": words_of(within, left_out, tokens.words), "n_of_one": len(of_one)}
@@ -148,6 +162,12 @@ def table(lines: list[dict[str, Any]]) -> Iterator[str]:
         if not n:
             continue
         yield f"{kind}, {way}: {n} files"
+        if way == "area":
+            areas, se = (np.array([line[name] for line in worlds]) for name in ("area", "se"))
+            truth = 0.5 if kind == "null" else areas.mean()
+            low, high = share_interval(areas, se**2, np.array(MANY))
+            yield f"  AUC {areas.mean():.3f}, held: {shown(int(((low <= truth) & (truth <= high)).sum()), n)}"
+            continue
         yield f"  any word:            {shown(sum(map(bool, words)), n)}"
         yield f"  a department's word: {shown(sum(bool(own & of_one) for of_one in words), n)}"
         if way == "within":

@@ -50,7 +50,7 @@ def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
 def leading(lists: Sequence[Row]) -> list[Row]:
     """Pick the lists that answer the question: a model's over all occupations, where it has them, alone."""
     models = distinct(defined(where(lists, occupation=ALL), *BEYOND), "model")
-    return [row for row in lists if (row["occupation"] == ALL) == (row["model"] in models)]
+    return list(filter(lambda row: (row["occupation"] == ALL) == (row["model"] in models), lists))
 
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:
@@ -138,7 +138,7 @@ def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
             measured = bool(defined(lists, *BEYOND))
             yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
     # Lists of one occupation are details of a model's list over all, and said under it.
-    details = [row for row in defined(every, *BEYOND) if row not in lead and row["model"] in named]
+    details = list(filter(lambda row: row not in lead and row["model"] in named, defined(every, *BEYOND)))
     for sentence in _of_genders(part, details, surely_longer(details), named):
         yield replace(sentence, strength=DETAIL)
 

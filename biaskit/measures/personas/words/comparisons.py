@@ -41,7 +41,7 @@ class TextComparison:
     @property
     def prompts(self) -> list[str]:
         """The prompt of each text: genders are shuffled, and texts halved, within it."""
-        return [f"{text.occupation}\n{text.template_id}" for text in self.texts]
+        return list(map("{0.occupation}\n{0.template_id}".format, self.texts))
 
     def of_women_and_men(self) -> TextComparison:
         """Leave out texts of non-binary people."""
@@ -59,7 +59,7 @@ def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator
 
 def over_occupations(compared: Sequence[TextComparison]) -> Iterator[TextComparison]:
     """Yield the compared texts of all occupations together, by model and origin, where there are several."""
-    defined = [comparison for comparison in compared if comparison.reason is None]
+    defined = list(filter(lambda comparison: comparison.reason is None, compared))
     for (model, origin), of_both in group_by(defined, attrgetter("model", "origin")).items():
         if len(of_both) > 1:
             texts = chain.from_iterable(map(attrgetter("texts"), of_both))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from biaskit.common.plain import group_by
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
@@ -88,9 +87,9 @@ def labelled_texts(
 
     wanted, weights = mask(labels, groups.__contains__), None
     if occupations is not None:
-        labels_of = group_by(range(len(labels)), occupations.__getitem__)
-        wanted &= mask(occupations, lambda name: {labels[i] for i in labels_of[name]} >= {*groups})
-        weights = overlap_weights([*compress(labels, wanted)], [*compress(occupations, wanted)], groups)
+        weights = overlap_weights(labels, occupations, groups)
+        wanted &= weights[0] > 0
+        weights = weights[:, wanted]
     labels_here = tuple(compress(labels, wanted))
     counts_here = csr_matrix(counts, dtype=np.float64)[np.flatnonzero(wanted)]
     # Only the words that occur: the vocabulary grows with the run, and this is done for each part of it.
@@ -106,20 +105,21 @@ def labelled_texts(
     totals = (counts_here.T @ members.T).T
     weighted = totals if weights is None else (counts_here.T @ (members * weights).T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
-    strata_here, words_here = compress(strata, wanted), map(words.__getitem__, columns.tolist())
-    english_here = np.asarray(english, dtype=np.float64)[columns]
+    strata_here = tuple(compress(strata, wanted))
+    words_here = tuple(map(words.__getitem__, columns.tolist()))
+    english_here, sizes = np.asarray(english, dtype=np.float64)[columns], members.sum(axis=1)
     return LabelledTexts(
         groups,
         counts_here,
         labels_here,
-        tuple(strata_here),
-        tuple(words_here),
+        strata_here,
+        words_here,
         english_here,
         elsewhere=outside,
         totals=totals,
         weighted=weighted,
         documents=documents,
-        sizes=members.sum(axis=1).astype(np.int64),
+        sizes=sizes.astype(np.int64),
         left_out=left_out[columns],
         whole_topic=whole_topic or weights is not None,
         weights=weights,
@@ -131,16 +131,18 @@ def overlap_weights(labels: Sequence[str], occupations: Sequence[str], groups: S
 
     Formula: w_g(s) = [1/n_g(s) / Σ_h 1/n_h(s)] / [1/n_g / Σ_h 1/n_h], n_g(s) the texts of label g in
         occupation s, n_g in all. Of two labels: the other's share there over its share in all.
-    Weighted counts have the ratio of Mantel and Haenszel (1959), and the variance that z expects where no
-    word differs within an occupation.
+    0 in an occupation that lacks a label. Weighted counts have the ratio of Mantel and Haenszel (1959), and
+    the variance that z expects where no word differs within an occupation.
     Reference: methods/words#words-all; Li, Morgan and Zaslavsky (2018).
     """
-    place = {name: s for s, name in enumerate(dict.fromkeys(occupations))}
-    occupation = np.array([place[name] for name in occupations], dtype=np.int64)
-    sizes = np.array([np.bincount(occupation[mask(labels, g.__eq__)], minlength=len(place)) for g in groups])
-    of_each, of_all = 1 / sizes, 1 / np.maximum(sizes.sum(axis=1, keepdims=True), 1)
-    weights: FloatArray = of_each / of_each.sum(axis=0) / (of_all / of_all.sum())
-    return weights[:, occupation]
+    names, place = np.unique(np.array(occupations, dtype=str), return_inverse=True)
+    is_of = np.array(labels, dtype=str) == np.array(groups)[:, None]
+    sizes = is_of.astype(np.int64) @ (place[:, None] == np.arange(len(names)))  # [k, occupations]
+    whole = sizes.all(axis=0)
+    of_each = 1 / np.maximum(sizes, 1)
+    of_all = 1 / np.maximum(sizes[:, whole].sum(axis=1, keepdims=True), 1)
+    weights: FloatArray = whole * of_each / of_each.sum(axis=0) / (of_all / of_all.sum())
+    return weights[:, place]
 
 
 def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:
