@@ -52,7 +52,7 @@ def occupation(world: World, rng: np.random.Generator, n_shuffles: int) -> dict[
     for trained_on, teaching in samples.items():
         for tested_on, judged in samples.items():
             held_out = within(judged, rng) if teaching is judged else across(teaching, judged)
-            area = at_one_size(teaching, judged, rng)
+            area, _ = at_one_size(teaching, judged, rng) or (None, 0.0)
             found[trained_on, tested_on] = Found(area, held_out.area, held_out.p_value)
     return found
 

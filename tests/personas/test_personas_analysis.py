@@ -253,6 +253,8 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
         {row["occupation"]: int(row["n_target"]) for row in only(listed, **own)}
         for listed in (before["word_lists"], table(run, "word_lists"))
     ]
+    for of_occupation in sizes:
+        assert of_occupation.pop("all") == sum(of_occupation.values())
     expected = {occupation: n - left_out[occupation] for occupation, n in sizes[0].items()}
     assert {occupation: n for occupation, n in expected.items() if n} == sizes[1] != sizes[0]
 

@@ -346,6 +346,34 @@ def group_list(group: str, n: int, p: float, **more: Any) -> dict[str, Any]:
     return row("group_lists", **{**scope, **numbers, "group": group, "p_value_beyond": p, **more})
 
 
+def test_lists_over_all_occupations_lead_and_those_of_one_are_said_under_them() -> None:
+    def sentences_of(p_of_all: float | None, **more: float | None) -> list[str]:
+        lists = [
+            word_list("all", "female", 7, p_of_all, null_mean=1.2, **more),
+            word_list("all", "male", 2, 0.6, **more),
+            word_list("nurse", "female", 9, 0.001),
+            word_list("cook", "female", 2, 0.4),
+        ]
+        marked = [
+            word(job, "female", text, 4.0) for job in ("all", "nurse") for text in (f"{job}ish", "kind")
+        ]
+        made = content(personas_part({"word_lists": lists, "marked_words": marked}, where="texts"))
+        return [one.text for one in finding_rules.hold(made, foreign=False) if one.topic == "words"]
+
+    lead, detail = sentences_of(0.001)
+    assert lead == "7 ungendered words mark women in your texts (by chance: 1): “allish”, “kind”."
+    assert detail.startswith(
+        "In 1 of 2 occupations, ungendered words mark women in your texts, above all “kind”"
+    )
+    # A list of one occupation alone says nothing on the page: its lead is not named.
+    assert sentences_of(0.2) == [
+        "Without gendered words, no clear sign of words that mark women or men in your texts."
+    ]
+    # Where those over all have no baseline, single ones answer.
+    (alone,) = sentences_of(None, null_p95_beyond=None, p_value_beyond=None)
+    assert "In 1 of 2 occupations" in alone
+
+
 def test_groups_of_one_gender_many_models_and_groups_without_a_sign() -> None:
     lists = [group_list("Latine", 38, 0.001), group_list("Latine", 30, 0.001, gender="female")]
     two = [{**one, "model": label} for one in lists for label in ("m", "n")]

@@ -202,6 +202,7 @@ def test_the_example_is_software_engineer_or_the_occupation_with_most_texts() ->
         word_list("a", "female", "male", 3),
         word_list("a", "female", "male", 3, occupation="cook", n_target=41),
         word_list("a", "female", "male", 3, occupation="chef", n_target=1),
+        word_list("a", "female", "male", 3, occupation="all", n_target=99),  # no occupation
     ]
     # The paper's tables are of software engineers: another occupation's claim no number.
     assert "cook" in only(paper_tables({"word_lists": lists}), "words-of-marked-personas").title

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -123,24 +124,32 @@ def test_the_size_is_the_fit_of_ten_and_ten_drawn_ten_times(same: bool) -> None:
         )
         for n in (30, 16)
     )
-    found = at_one_size(one, one if same else other, np.random.default_rng(5))
-    rng, won = np.random.default_rng(5), []
+    copies = replace(other, units=np.repeat(other.units[:8], 2))
+    left = one if same else copies
+    area, variance = at_one_size(one, left, np.random.default_rng(5)) or (0.0, 0.0)
+    rng, won, of_texts = np.random.default_rng(5), [], []
     for _ in range(10):
         first = one.labels[:, 0]
         drawn = [rng.choice(np.flatnonzero(side), TAUGHT, replace=False) for side in (first, ~first)]
         few = np.concatenate(drawn).tolist()
-        left = one if same else other
         places = [i for i in range(len(left.strata)) if not same or i not in few]
         of = [str(one.strata[i]) for i in few]
         taught = one.counts.toarray()[few]
         weights = fitted(shares_of(taught, taught), first[few], of, range(20))
         scores = shares_of(left.counts.toarray(), taught) @ weights
-        won += [
-            0.5 if abs(scores[a] - scores[b]) < 1e-9 else float(scores[a] > scores[b])
-            for a, b in itertools.product(places, places)
-            if left.labels[a, 0] and not left.labels[b, 0] and left.strata[a] == left.strata[b]
-        ]
-    assert found == pytest.approx(np.mean(won), abs=1e-12)
+        for a, b in itertools.product(places, places):
+            if left.labels[a, 0] and not left.labels[b, 0] and left.strata[a] == left.strata[b]:
+                is_tie = abs(scores[a] - scores[b]) < 1e-9
+                won.append(0.5 if is_tie else float(scores[a] > scores[b]))
+                of_texts.append((left.units[a], left.units[b]))
+    assert area == pytest.approx(np.mean(won), abs=1e-12)
+    beyond = dict.fromkeys(left.units.tolist(), 0.0)
+    for one_won, pair in zip(won, of_texts, strict=True):
+        for unit in pair:
+            beyond[unit] += (one_won - area) / len(won)
+    both_ways = 9 * (20 / 30) * (10 / 30) if same else 0.0
+    factor = 1 + both_ways / (1 + both_ways)
+    assert variance == pytest.approx(factor * sum(value**2 for value in beyond.values()), rel=1e-9)
 
 
 def test_folds_take_two_by_two_from_every_prompt() -> None:
@@ -205,7 +214,7 @@ def test_equal_texts_are_ties() -> None:
     assert across(one, one).area == 0.5
     assert within(sample(np.zeros((8, 5)), [True, False] * 4, ["p"] * 8), rng).area == 0.5
     many = sample(np.tile(counts, (4, 1)), [True, False] * 16, ["p"] * 32)
-    assert at_one_size(many, many, rng) == at_one_size(many, one, rng) == 0.5
+    assert at_one_size(many, many, rng) == at_one_size(many, one, rng) == (0.5, 0.0)
     apart = sample(np.ones((24, 2)), [True, False] * 12, ["p", "q"] * 12)
     assert at_one_size(apart, apart, rng) is None
 

@@ -80,7 +80,7 @@ PROMISED = {
     "n_target_female, n_target_male, n_oov, overlap_only, srb_matched, srb_seed_sd, vectors, "
     "null_mean, null_sd, p_value, srb_z, control, srb_content, srb_content_p_value, reason",
     "text_transfer": "model, occupation, trained_on, tested_on, auc, ci_low, ci_high, p_value, n_female, "
-    "n_male, reason",
+    "n_male, se, reason",
     "srb_change": "model_old, model_new, occupation, gender, srb_old, srb_new, percent_change, reason",
     "gaps": "model, occupation, bias_type, prompt_format, probe_gap, represented_gap, workforce_gap, "
     "srb_spread, vectors, reason",

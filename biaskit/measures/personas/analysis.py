@@ -51,7 +51,7 @@ METHODS_VERSION = {
     "outcomes": 4,
     "representation": 4,
     "labels": 2,
-    "words": 6,
+    "words": 7,
     "srb": 6,
     "clusters": 3,
     "transfer": 5,

@@ -13,10 +13,10 @@ from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import workforce_contrast
 from biaskit.records import ALL, GENDERS, UNNAMED, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.classification import CHANCE, area_interval
+from biaskit.stats.classification import CHANCE
 from biaskit.stats.contrast import MOST_SPREAD, Contrast, Scope
 from biaskit.stats.contrasts import adjust, within_units
-from biaskit.stats.crossed import p_of_difference
+from biaskit.stats.crossed import MANY, p_of_difference, share_interval
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import AREAS
@@ -87,29 +87,30 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
             kinds=("paired",),
             note=_left_out(column(used, "occupation"), len(of_occupations), "left out"),
         )
-        row = _on_logit_scale(paired, areas)
+        row, n = paired, areas.size
+        if n > 1 and mean is not None and mean["se"] is not None:  # over texts
+            row = replace(row, unit="text", n_a=mean["n_female"], n_b=mean["n_male"], reason=mean["reason"])
+            row = replace(row, effect_size=None, dof=None)
+            row = _on_logit_scale(row, mean["auc"], mean["se"] ** 2, MANY)
+        elif row.ci_low is not None:
+            row = _on_logit_scale(row, float(areas.mean()), float(areas.var(ddof=1)) / n, n - 1.0)
         if mean is not None and mean["p_value"] is None:  # longer texts are told apart by their length alone
             why = joined([row.reason, mean["reason"]])
             row = replace(row, p_value=None, statistic=None, dof=None, reason=why)
         yield row
 
 
-def _on_logit_scale(row: Contrast, areas: FloatArray) -> Contrast:
+def _on_logit_scale(row: Contrast, area: float, variance: float, dof: float) -> Contrast:
     """Compute interval and test of a mean area: near 1 a symmetric t interval is wrong.
 
-    The interval is that of text_transfer.csv, the test the one that it inverts. A number that `row` does not
-    have stays undefined.
+    The interval is that of text_transfer.csv, the test the one that it inverts.
     """
     changed: dict[str, float | None] = {}
     for name, level in (("ci", 0.95), ("ci90", 0.90)):
-        ends = area_interval(areas, level=level)
-        if row[f"{name}_low"] is not None and ends is not None:
-            changed[f"{name}_low"], changed[f"{name}_high"] = ends[0] - CHANCE, ends[1] - CHANCE
-    area = float(areas.mean())
-    if row.p_value is not None and 0 < area < 1:
-        variance = float(areas.var(ddof=1)) / areas.size / (area * (1 - area)) ** 2
-        logit = math.log(area / (1 - area))
-        changed["statistic"], changed["p_value"] = p_of_difference(logit, variance, areas.size - 1.0)
+        low, high = share_interval(area, np.array(variance), np.array(dof), level=level)
+        changed[f"{name}_low"], changed[f"{name}_high"] = float(low) - CHANCE, float(high) - CHANCE
+    logit, of_logit = math.log(area / (1 - area)), variance / (area * (1 - area)) ** 2
+    changed["statistic"], changed["p_value"] = p_of_difference(logit, of_logit, dof)
     return replace(row, **changed)  # type: ignore[arg-type]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from biaskit.measures.personas.texts.association import Honorifics, counted_places
 from biaskit.measures.personas.texts.outcomes import text_outcome
 from biaskit.measures.personas.texts.tokens import letters, tokeniser
+from biaskit.records import ALL
 from biaskit.report.content import ExampleText, Shown, Span, WordInContext
 from biaskit.runs.collection import StoredRun
 from biaskit.tables.query import Row, Tables, grouped, where
@@ -125,8 +126,11 @@ class _Contexts:
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
-        of_list = (row["model"], row["occupation"], row["origin"], row["requested_gender"] or row["gender"])
-        sentences = self._found.get(of_list, {})
+        for occupation in (ALL, row["occupation"]):
+            of_list = (row["model"], occupation, row["origin"], row["requested_gender"] or row["gender"])
+            self._add_to(self._found.get(of_list, {}), key, text)
+
+    def _add_to(self, sentences: dict[str, list[tuple[str, str]]], key: str, text: str) -> None:
         missing = {
             word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]
         }

@@ -9,7 +9,7 @@ from typing import Any
 from biaskit.common.plain import group_by
 from biaskit.common.wording import count
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
+from biaskit.measures.personas.findings.words import BEYOND, LIST, leading, surely_longer
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.figures import FigureKind, items
 from biaskit.report.figures.drawing import Figure
@@ -89,7 +89,7 @@ def words(view: View) -> Iterator[Figure]:
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
         of_model = defined(where(lists, model=model), *BEYOND)
         # Texts that name a gender unasked come first; there may be only texts that were asked to.
-        of_model = where(of_model, origin="inferred") or of_model
+        of_model = leading(where(of_model, origin="inferred") or of_model)
         if strongest := _strongest(marked, surely_longer(of_model)):
             genders = " and ".join(people(g) for g in distinct([row for row, _ in strongest], "gender"))
             title = f"Words that mark {genders}{f' in the texts of {cut(model)}' if several else ''}"
@@ -167,6 +167,8 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     jobs, over = distinct(single, "occupation"), _CAPTIONS["over_occupations"]
     if len(jobs) == 1 and jobs != [UNNAMED]:
         over = _CAPTIONS["of_one"].format(cut(jobs[0]))
+    elif any(row.get("se") for row in means):
+        over = _CAPTIONS["over_texts"]
     caption = _CAPTIONS["areas"].format(count(max(len(jobs), 1), "occupation"), over, control)
     axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))

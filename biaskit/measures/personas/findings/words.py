@@ -7,6 +7,7 @@ Gender words and names are left out: they mark a gender whatever the texts descr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from biaskit.common.wording import count, first_words, people, short
@@ -15,7 +16,7 @@ from biaskit.measures.personas.findings.texts import texts_measured, whose
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
-from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of
+from biaskit.report.findings.sentence import CLEAR, DETAIL, Foreign, Piece, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Verdict
 from biaskit.stats.multiplicity import benjamini_hochberg
@@ -44,6 +45,12 @@ def lists_of(part: Part, origin: str = "inferred") -> list[Row]:
     """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
     return apart_from(where(table, method="calibrated", origin=origin), against=ALL)
+
+
+def leading(lists: Sequence[Row]) -> list[Row]:
+    """Pick the lists that answer the question: a model's over all occupations, where it has them, alone."""
+    models = distinct(defined(where(lists, occupation=ALL), *BEYOND), "model")
+    return list(filter(lambda row: (row["occupation"] == ALL) == (row["model"] in models), lists))
 
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:
@@ -77,6 +84,8 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
         notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)]
     if any(row.get("origin") == "requested" for row in lists):
         notes.append("gender in the prompt")
+    if lists[0].get("occupation") == ALL:
+        notes.append("genders compared within occupations")
     rivals = [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]
     if rivals:
         notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
@@ -104,7 +113,7 @@ def _marked(
         says, pieces["n"], pieces["chance"] = "marked", f"{n:,}", ""
         if by_chance is not None and by_chance < n:
             pieces["chance"] = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
-        if (job := lists[0].get("occupation", UNNAMED)) != UNNAMED:
+        if (job := lists[0].get("occupation", UNNAMED)) not in (UNNAMED, ALL):
             pieces["chance"] = Foreign(job, _SAYS["of_one"], str(pieces["chance"]).replace(" (", "; ") or ")")
     pieces["how"] = "most often" if longer > 1 else "above all"
     for i, word in enumerate(marked[:N_WORDS]):
@@ -119,18 +128,33 @@ def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
     """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
     read = lists_of(part)
     every = read if defined(read, *BEYOND) else lists_of(part, "requested") or read
-    sure = surely_longer(defined(every, *BEYOND))  # of all models together
-    for model in distinct(every, "model"):
+    lead = leading(every)
+    sure = surely_longer(defined(lead, *BEYOND))  # of all models together
+    named = distinct(sure, "model") if listed else []
+    yield from _of_genders(part, lead, sure, named)
+    for model in distinct(lead, "model"):
+        if not where(sure, model=model):
+            lists = where(lead, model=model)
+            measured = bool(defined(lists, *BEYOND))
+            yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
+    # Lists of one occupation are details of a model's list over all, and said under it.
+    details = list(filter(lambda row: row not in lead and row["model"] in named, defined(every, *BEYOND)))
+    for sentence in _of_genders(part, details, surely_longer(details), named):
+        yield replace(sentence, strength=DETAIL)
+
+
+def _of_genders(
+    part: Part, every: Sequence[Row], sure: Sequence[Row], models: Sequence[str]
+) -> Iterator[Sentence]:
+    """Speak of the words of each gender with a list that is surely longer."""
+    for model in models:
         lists, of_model = where(every, model=model), where(sure, model=model)
-        using = _measured(part, model, lists)
-        for gender in distinct(of_model, "gender") if listed else ():
+        for gender in distinct(of_model, "gender"):
             of_gender = where(defined(lists, *BEYOND), gender=gender)
             first, longer = words_of(part, of_model, gender), len(where(of_model, gender=gender))
             pieces: dict[str, Piece] = {"who": people(gender), "whose": whose(part, model)}
+            using = _measured(part, model, lists)
             yield _marked(of_gender, longer, first, "words", using, **pieces)
-        if not of_model:
-            measured = bool(defined(lists, *BEYOND))
-            yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
 
 
 def _groups(part: Part) -> Iterator[Sentence]:

@@ -113,14 +113,14 @@ def _words(marked: Sequence[Row], lists: Sequence[Row]) -> Iterator[TitledTable]
     for origin, said in ORIGINS.items():
         calibrated = defined(where(lists, origin=origin, method="calibrated"), "n_marked")
         words_of_list = grouped(where(marked, origin=origin, method="calibrated"), *_LIST)
-        if len(grouped(calibrated, "model", "occupation")) > MOST_OCCUPATIONS:
-            yield from laid_out("common_words", _common_words(calibrated, words_of_list), origin=said)
-        else:
-            lines = []
-            for row in calibrated:
-                first = [*map(in_list, words_of_list.get(_KEY(row), ())[:TOP_WORDS])]
-                lines.append({**row, "who": _marks(row), "first": first or ["(none)"]})
-            yield from laid_out("word_lists", lines, origin=said)
+        single, lines = apart_from(calibrated, occupation=ALL), []
+        many = len(grouped(single, "model", "occupation")) > MOST_OCCUPATIONS
+        for row in where(calibrated, occupation=ALL) if many else calibrated:
+            first = [*map(in_list, words_of_list.get(_KEY(row), ())[:TOP_WORDS])]
+            lines.append({**row, "who": _marks(row), "first": first or ["(none)"]})
+        yield from laid_out("word_lists", lines, origin=said)
+        if many:
+            yield from laid_out("common_words", _common_words(single, words_of_list), origin=said)
 
 
 def _marks(row: Row) -> str:

@@ -53,7 +53,8 @@ def paper_tables(tables: Tables, between: Tables = _NOTHING, *, claim: Claim) ->
     else of the occupation with most texts behind its lists. A table that cannot be made is absent.
     """
     texts: Counter[str] = Counter()
-    for row in defined(where(tables.get("word_lists", ()), method="calibrated"), "n_marked"):
+    lists = apart_from(where(tables.get("word_lists", ()), method="calibrated"), occupation=ALL)
+    for row in defined(lists, "n_marked"):
         texts[row["occupation"]] += row["n_target"] or 0
     occupation = EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default="")
     papers = []

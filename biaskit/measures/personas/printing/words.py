@@ -14,7 +14,7 @@ from typing import Any
 
 from biaskit.common.wording import count, listed, people, short
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.findings.words import BEYOND, LIST, surely_longer
+from biaskit.measures.personas.findings.words import BEYOND, LIST, leading, surely_longer
 from biaskit.measures.personas.printing.document import ORIGINS, WHO, group_tables
 from biaskit.measures.personas.printing.papers import MOST_LETTERS
 from biaskit.records import ALL
@@ -64,7 +64,7 @@ def _lists(lists: Sequence[Row]) -> list[Row]:
     that has no list against a single other one is taken against all of them.
     """
     lists = defined(lists, *BEYOND)
-    lists = where(lists, origin="inferred") or lists
+    lists = leading(where(lists, origin="inferred") or lists)
     pairs = apart_from(lists, against=ALL)
     in_pairs = distinct(pairs, "gender")
     others = [row for row in lists if row["gender"] not in in_pairs]

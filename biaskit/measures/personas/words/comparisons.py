@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from operator import attrgetter
 
 import numpy as np
@@ -14,7 +14,7 @@ from biaskit.common.plain import group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
-from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 
 
@@ -40,8 +40,8 @@ class TextComparison:
 
     @property
     def prompts(self) -> list[str]:
-        """The template of each text: genders are shuffled, and texts halved, within it."""
-        return list(map(attrgetter("template_id"), self.texts))
+        """The prompt of each text: genders are shuffled, and texts halved, within it."""
+        return list(map("{0.occupation}\n{0.template_id}".format, self.texts))
 
     def of_women_and_men(self) -> TextComparison:
         """Leave out texts of non-binary people."""
@@ -55,6 +55,16 @@ def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator
         texts = groups.get(key, [])
         if key[2] in documents.origins and (texts or not documents.imported):
             yield _comparison(documents, study, *key, texts)
+
+
+def over_occupations(compared: Sequence[TextComparison]) -> Iterator[TextComparison]:
+    """Yield the compared texts of all occupations together, by model and origin, where there are several."""
+    defined = list(filter(lambda comparison: comparison.reason is None, compared))
+    for (model, origin), of_both in group_by(defined, attrgetter("model", "origin")).items():
+        if len(of_both) > 1:
+            texts = chain.from_iterable(map(attrgetter("texts"), of_both))
+            # A copy in another occupation is one, too.
+            yield TextComparison(model, ALL, origin, tuple(distinct(texts, attrgetter("gender"))))
 
 
 def _comparison(

@@ -118,7 +118,7 @@ def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: st
     )
     if word_list.reason:
         return _Draft(contrast, odds, word_list)
-    scores = _Scores(odds, texts, list(texts.totals[:, None]))  # one row each
+    scores = _Scores(odds, texts, list(texts.weighted[:, None]))  # one row each
     words = tuple(_marked_words(texts, scores, contrast))
     word_list = replace(word_list, words=words, n_marked=len(words))
     observed, no_null = _statistics(scores, contrast), _why_unequal(texts, contrast, shuffled)
@@ -134,9 +134,9 @@ def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) 
     sides = [(contrast.target, contrast.name), *zip(contrast.against, contrast.opponents, strict=True)]
     for members, name in sorted(sides):
         if _size(texts, members) == 0:
-            return f"no {name} texts"
+            return f"no {name} texts" if texts.weights is None else "no occupation has texts of each"
     for against, name in zip(contrast.against, contrast.opponents, strict=True):
-        target, unmarked = (sum_of(texts.totals, members)[None] for members in (contrast.target, against))
+        target, unmarked = (sum_of(texts.weighted, members)[None] for members in (contrast.target, against))
         topic = texts.topic(target, unmarked, (*contrast.target, *against))
         if np.count_nonzero(topic) < 2:
             return f"fewer than two words in the {contrast.name} and {name} texts"
@@ -295,7 +295,8 @@ def _shuffle(texts: LabelledTexts, drafts: Sequence[_Draft], rng: np.random.Gene
     if not drafts or n <= 0:
         return
     of_methods = group_by(drafts, lambda draft: draft.odds.method).values()
-    for counts in permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups):
+    of_texts = texts.counts, texts.labels, texts.strata
+    for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
         for of_method in of_methods:
             scores = _Scores(of_method[0].odds, texts, counts)
             for draft in of_method:
@@ -310,6 +311,8 @@ def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str
     """
     lengths: FloatArray = np.asarray(texts.counts.sum(axis=1), dtype=np.float64).ravel()
     labels, groups = np.array(texts.labels), np.array(texts.groups)
+    if texts.weights is not None:
+        lengths = lengths * texts.weights[(labels == groups[:, None]).argmax(axis=0), range(len(labels))]
 
     def among(members: Labels) -> FloatArray:
         return lengths[np.isin(labels, groups[list(members)])]

@@ -48,10 +48,12 @@ class LabelledTexts:
     english: FloatArray  # [V]
     elsewhere: FloatArray  # [k, V]
     totals: FloatArray  # [k, V], how often a word occurs
+    weighted: FloatArray  # [k, V], the same with the weights of the texts
     documents: FloatArray  # [k, V], in how many texts
     sizes: IntArray  # [k], how many texts
     left_out: BoolArray  # [V]
     whole_topic: bool = False  # every pair has the topic of all these texts
+    weights: FloatArray | None = None  # [k, documents], what a text weighs under each label; None: 1
 
     def topic(self, target: FloatArray, unmarked: FloatArray, pair: Labels) -> FloatArray:
         """Count the topic of a pair `[R, V]`: its own words and those elsewhere, `[R or 1, V]`."""
@@ -75,11 +77,19 @@ def labelled_texts(
     *,
     elsewhere: Mapping[str, ArrayLike] | None = None,
     whole_topic: bool = False,
+    occupations: Sequence[str] | None = None,
 ) -> LabelledTexts:
-    """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics."""
+    """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics.
+
+    With `occupations`, labels are compared within those that have every label (`overlap_weights`).
+    """
     from scipy.sparse import csr_matrix
 
-    wanted = mask(labels, groups.__contains__)
+    wanted, weights = mask(labels, groups.__contains__), None
+    if occupations is not None:
+        weights = overlap_weights(labels, occupations, groups)
+        wanted &= weights[0] > 0
+        weights = weights[:, wanted]
     labels_here = tuple(compress(labels, wanted))
     counts_here = csr_matrix(counts, dtype=np.float64)[np.flatnonzero(wanted)]
     # Only the words that occur: the vocabulary grows with the run, and this is done for each part of it.
@@ -93,23 +103,46 @@ def labelled_texts(
     is_of = np.array(groups)[:, None] == np.array(labels_here, dtype=str)
     members = is_of.astype(np.float64)  # [k, documents]
     totals = (counts_here.T @ members.T).T
+    weighted = totals if weights is None else (counts_here.T @ (members * weights).T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
-    strata_here, words_here = compress(strata, wanted), map(words.__getitem__, columns.tolist())
-    english_here = np.asarray(english, dtype=np.float64)[columns]
+    strata_here = tuple(compress(strata, wanted))
+    words_here = tuple(map(words.__getitem__, columns.tolist()))
+    english_here, sizes = np.asarray(english, dtype=np.float64)[columns], members.sum(axis=1)
     return LabelledTexts(
         groups,
         counts_here,
         labels_here,
-        tuple(strata_here),
-        tuple(words_here),
+        strata_here,
+        words_here,
         english_here,
         elsewhere=outside,
         totals=totals,
+        weighted=weighted,
         documents=documents,
-        sizes=members.sum(axis=1).astype(np.int64),
+        sizes=sizes.astype(np.int64),
         left_out=left_out[columns],
-        whole_topic=whole_topic,
+        whole_topic=whole_topic or weights is not None,
+        weights=weights,
     )
+
+
+def overlap_weights(labels: Sequence[str], occupations: Sequence[str], groups: Sequence[str]) -> FloatArray:
+    """Weigh texts so that every label has the same occupations: `[k, documents]`, under each label.
+
+    Formula: w_g(s) = [1/n_g(s) / Σ_h 1/n_h(s)] / [1/n_g / Σ_h 1/n_h], n_g(s) the texts of label g in
+        occupation s, n_g in all. Of two labels: the other's share there over its share in all.
+    0 in an occupation that lacks a label. Weighted counts have the ratio of Mantel and Haenszel (1959), and
+    the variance that z expects where no word differs within an occupation.
+    Reference: methods/words#words-all; Li, Morgan and Zaslavsky (2018).
+    """
+    names, place = np.unique(np.array(occupations, dtype=str), return_inverse=True)
+    is_of = np.array(labels, dtype=str) == np.array(groups)[:, None]
+    sizes = is_of.astype(np.int64) @ (place[:, None] == np.arange(len(names)))  # [k, occupations]
+    whole = sizes.all(axis=0)
+    of_each = 1 / np.maximum(sizes, 1)
+    of_all = 1 / np.maximum(sizes[:, whole].sum(axis=1, keepdims=True), 1)
+    weights: FloatArray = whole * of_each / of_each.sum(axis=0) / (of_all / of_all.sum())
+    return weights[:, place]
 
 
 def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:

@@ -41,6 +41,7 @@ def word_lists(
     n_shuffles: int = N_SHUFFLES,
     elsewhere: Mapping[str, ArrayLike] | None = None,
     left_out: ArrayLike | None = None,
+    occupations: Sequence[str] | None = None,
 ) -> list[WordList]:
     """Make the lists of one comparison: female against male, male against female, each against `all`.
 
@@ -51,17 +52,19 @@ def word_lists(
     Arguments: counts `[documents, W]` in an order that does not depend on how texts are stored, words in
         alphabetical order; row_key (model, occupation, origin), with the seed, of the shuffles; elsewhere:
         counts `[W]` per gender of texts that enter the topic prior and are not compared; left_out `[W]`, the
-        words that numbers "beyond" leave out: gender words and names, by default none.
+        words that numbers "beyond" leave out: gender words and names, by default none; occupations
+        `[documents]`: genders are compared within them, and no stratum has texts of two.
     Returns: one list per gender, `against` and method, in this order.
     Missing or empty input: a gender without texts, a group without calibration words or fewer than two
         words: `n_marked` None with the reason; shuffles that are undefined are left out and counted, and if
         more than half are, there is no null.
-    Reference: methods/words#marked-words and methods/words#word-list-null.
+    Reference: methods/words#marked-words, methods/words#word-list-null and methods/words#words-all.
     """
     left_out = np.zeros(len(words), dtype=np.bool_) if left_out is None else np.asarray(left_out)
     lists: list[WordList] = []
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
-        texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)
+        of_texts = counts, words, genders, strata, english, groups, left_out
+        texts = labelled_texts(*of_texts, elsewhere=elsewhere, occupations=occupations)
         rng = generator(seed, "word_lists", [*row_key, ALL if len(groups) > 2 else "/".join(groups)])
         contrasts = []
         for g, gender in enumerate(groups):

@@ -17,7 +17,7 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import INFERRED, REQUESTED, TextDocument, TextDocuments
 from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
-from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.measures.personas.words.comparisons import TextComparison, over_occupations, text_comparisons
 from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
@@ -28,6 +28,7 @@ from biaskit.tables.query import Row
 NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["lists"]
 Progress = Callable[[int, int], None]
 CALIBRATED = "calibrated"
+_Lists = dict[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]]
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
 """Columns of word_lists.csv and debiasing_words.csv that leave gender words and names out."""
 
@@ -36,13 +37,14 @@ BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z
 class RunLists:
     """Every comparison with its lists, by model, occupation and origin; the names in each model's texts."""
 
-    by_key: Mapping[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]]
+    by_key: _Lists
+    over_occupations: _Lists
     names: Mapping[str, frozenset[str]]
     english: FloatArray  # of the tokens' vocabulary
 
     @property
     def every(self) -> list[WordList]:
-        """The lists of all comparisons."""
+        """The lists of all occupations, each for itself."""
         return list(chain.from_iterable(lists for _, lists in self.by_key.values()))
 
     @property
@@ -90,14 +92,19 @@ def make_lists(
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
     of_english = counts_in(english, words)
     compared = list(text_comparisons(documents, study))
-    lists_of: dict[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]] = {}
-    for done, comparison in enumerate(compared):
-        progress(done, len(compared))
+    # Runs made before name the occupation of texts without one `all`.
+    pooled = [] if ALL in documents.occupations else [*over_occupations(compared)]
+    every = [*pooled, *compared]
+    lists_of, overall = _Lists(), _Lists()
+    for done, comparison in enumerate(every):
+        progress(done, len(every))
         if comparison.reason is not None:
             lists_of[comparison.key] = comparison, _undefined(comparison.reason)
             continue
-        elsewhere = None
-        if study.prior_scope == "all":
+        elsewhere, occupations, made = None, None, lists_of
+        if done < len(pooled):
+            occupations, made = list(map(attrgetter("occupation"), comparison.texts)), overall
+        elif study.prior_scope == "all":
             elsewhere = _elsewhere(documents, compared, comparison)
         lists = word_lists(
             documents.counts_of(comparison.texts),
@@ -109,10 +116,11 @@ def make_lists(
             **chosen(study),
             elsewhere=elsewhere,
             left_out=left_out[comparison.model],
+            occupations=occupations,
         )
-        lists_of[comparison.key] = comparison, lists
-    progress(len(compared), len(compared))
-    return RunLists(lists_of, names, of_english)
+        made[comparison.key] = comparison, lists
+    progress(len(every), len(every))
+    return RunLists(lists_of, overall, names, of_english)
 
 
 def _undefined(reason: str) -> list[WordList]:
@@ -161,7 +169,7 @@ def is_pronoun(word: str) -> bool:
 
 def _marked_word_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of marked_words.csv: every word above the threshold, by both methods."""
-    for key, (_, lists_here) in lists.by_key.items():
+    for key, (_, lists_here) in (lists.over_occupations | lists.by_key).items():
         for word_list in lists_here:
             scope = {**_scope(key), **attributes(word_list, ("gender", "against", "method"))}
             for marked in word_list.words:
@@ -175,7 +183,7 @@ def _word_list_rows(lists: RunLists) -> Iterator[Row]:
         *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
         *(*BEYOND, "n_target", "n_unmarked", "reason"),
     )
-    for key, (comparison, lists_here) in lists.by_key.items():
+    for key, (comparison, lists_here) in (lists.over_occupations | lists.by_key).items():
         no_sizes = {"n_target": None, "n_unmarked": None} if comparison.reason else {}
         for word_list in lists_here:
             yield {**_scope(key), **attributes(word_list, columns), **no_sizes}

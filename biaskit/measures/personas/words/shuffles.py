@@ -31,12 +31,13 @@ def permuted_counts(
     n: int,
     *,
     groups: Sequence[str] = WOMEN_AND_MEN,
+    weights: FloatArray | None = None,
 ) -> Iterator[tuple[FloatArray, ...]]:
     """Count words by label with the labels of the documents shuffled within strata, n times.
 
-    `counts` are `[documents, W]`; the shuffles depend on the order of the documents, not on W. Yields blocks
-    of b shuffles, small enough to stay in the cache: per group one `[b, W]` of doubles
-    (methods/words#word-list-null).
+    `counts` are `[documents, W]`, `weights` `[groups, documents]` what a text weighs in each; the shuffles
+    depend on the order of the documents, not on W. Yields blocks of b shuffles, small enough to stay in the
+    cache: per group one `[b, W]` of doubles (methods/words#word-list-null).
     """
     from scipy.sparse import csr_matrix
 
@@ -47,14 +48,17 @@ def permuted_counts(
         members = np.flatnonzero(names == stratum)
         shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
     by_word = csr_matrix(counts.T, dtype=np.float64)  # [W, documents]
+    scale = np.ones((len(groups), len(names))) if weights is None else weights
     total = np.asarray(by_word.sum(axis=1)).ravel()
     step = max(1, _COUNTS_AT_ONCE // (max(1, len(total)) * len(groups)))
     for start in range(0, n, step):
         some = shuffled[start : start + step].T
-        by_group = [by_word @ (some == g).astype(np.float64) for g in range(len(groups) - 1)]  # [W, step]
+        # Without weights the last group has what the others leave.
+        counted_for = range(len(groups) - (weights is None))
+        by_group = [by_word @ ((some == g) * scale[g][:, None]) for g in counted_for]  # [W, step]
         for block in blocks_of_rows(some.shape[1], len(total)):
-            first = [np.ascontiguousarray(counted[:, block].T) for counted in by_group]
-            yield (*first, total - np.sum(first, axis=0))
+            counted = [np.ascontiguousarray(of_group[:, block].T) for of_group in by_group]
+            yield (*counted, total - np.sum(counted, axis=0)) if weights is None else tuple(counted)
 
 
 def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") -> str | None:

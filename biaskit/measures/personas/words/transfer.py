@@ -7,6 +7,7 @@ it is an effect size: 10 + 10 texts teach, however many there are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
@@ -31,6 +32,7 @@ from biaskit.measures.personas.words.shuffles import why_unequal
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
+from biaskit.stats.crossed import MANY, share_interval
 from biaskit.stats.resampling import generator
 from biaskit.tables.quantities import AREAS
 from biaskit.tables.query import Row
@@ -53,6 +55,7 @@ class _Area:
     """The area of one model, occupation and cell with what its p-value is of; or why there is none."""
 
     area: float | None = None
+    variance: float | None = None  # over texts
     interval: tuple[float, float] | None = None  # of a mean over occupations
     held_out: HeldOut | None = None
     reason: str | None = None
@@ -83,7 +86,7 @@ def transfer_rows(
                     yield _row(model, occupation, cell, area, study)
         for cell, areas in areas_of.items():
             if areas:
-                yield _row(model, ALL, cell, _mean(areas), study)
+                yield _row(model, ALL, cell, _mean(areas, over_texts=documents.imported), study)
     progress(n_pairs, n_pairs)
 
 
@@ -134,19 +137,19 @@ def _area(taught: _Used | str, judged: _Used | str, study: PersonasStudy, row_ke
     checked = sklearn.config_context(assume_finite=True, skip_parameter_validation=True)  # thousands of fits
     with threadpool_limits(limits=1), checked:  # the last digits must not depend on the number of cores
         held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
-        area = at_one_size(taught[0], judged[0], rng)
-    if area is None:
+        found = at_one_size(taught[0], judged[0], rng)
+    if found is None:
         return _Area(reason="no prompt has texts of women and of men besides the training texts")
     lengths = []
     for sample, _ in (taught, judged):
         words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
         lengths.append((words[sample.labels[:, 0]], words[~sample.labels[:, 0]]))
     reason = joined([SAMPLED if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
-    return _Area(area, None, held_out, reason, tuple(lengths))
+    return _Area(*found, None, held_out, reason, tuple(lengths))
 
 
-def _mean(areas: Sequence[_Area]) -> _Area:
-    """Average over occupations, and over those of each shuffle."""
+def _mean(areas: Sequence[_Area], *, over_texts: bool) -> _Area:
+    """Average over occupations, and over those of each shuffle; `over_texts`: with an interval over texts."""
     defined = [area for area in areas if area.area is not None]
     if not defined:
         return _Area(reason=areas[0].reason)
@@ -166,8 +169,13 @@ def _mean(areas: Sequence[_Area]) -> _Area:
     for of_occupations in zip(*values("lengths"), strict=True):  # texts taught, texts judged
         women, men = map(np.concatenate, zip(*of_occupations, strict=True))
         lengths.append((women, men))
-    found = values("area")
-    return _Area(float(np.mean(found)), area_interval(found), held_out, joined(reasons), tuple(lengths))
+    found, variance = values("area"), sum(values("variance")) / len(defined) ** 2 if over_texts else 0.0
+    area, interval = float(np.mean(found)), area_interval(found)
+    if len(defined) > 1 and variance > 0:
+        reasons.append("interval over texts")
+        low, high = share_interval(area, np.array(variance), np.array(MANY))
+        interval = float(low), float(high)
+    return _Area(area, variance or None, interval, held_out, joined(reasons), tuple(lengths))
 
 
 def _row(model: str, occupation: str, cell: Cell, area: _Area, study: PersonasStudy) -> Row:
@@ -178,8 +186,10 @@ def _row(model: str, occupation: str, cell: Cell, area: _Area, study: PersonasSt
     held_out, (low, high) = area.held_out, area.interval or (None, None)
     n_female, n_male = map(len, area.lengths[1]) if area.lengths else (None, None)
     scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
+    se = None if area.variance is None else math.sqrt(area.variance)
     return {
         **scope,
+        "se": se,
         "auc": area.area,
         "ci_low": low,
         "ci_high": high,
