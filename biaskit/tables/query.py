@@ -119,6 +119,19 @@ def by_labels(rows: Iterable[Row]) -> str | None:
     return f"shares of women are corrected by a person's labels of {count(sum(labels), 'text')}{part}"
 
 
+def n_known(rows: Iterable[Row]) -> int:
+    """Count the texts in rows of representation.csv whose gender a file knows."""
+    return sum(row.get("n_known") or 0 for row in where(rows, template_id=ALL))
+
+
+def by_known(rows: Sequence[Row]) -> str | None:
+    """Say of how many texts in rows of representation.csv a file knows the gender; None where of none."""
+    if not n_known(rows):
+        return None
+    texts = count(total(where(rows, template_id=ALL), "n_texts"), "text")
+    return f"genders of {n_known(rows):,} of {texts} are known, not inferred"
+
+
 def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, float, float, float] | None:
     """Find women's share among texts of some genders: the share, its two ends, the variance of its counts.
 

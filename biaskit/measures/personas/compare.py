@@ -22,6 +22,7 @@ from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import (
     Row,
     Tables,
+    by_known,
     by_labels,
     column,
     defined,
@@ -45,7 +46,7 @@ class Shares:
     mean: Values
     least: Values  # if all texts that name no gender were about men
     most: Values  # about women
-    note: str | None  # where labels of a person corrected it
+    note: str | None  # where labels of a person corrected it, or genders are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,9 @@ def _shares(rows: Sequence[Row]) -> Shares:
     for name in column(defined(means, "female_share"), "occupation"):
         if among := women_among(GENDERS, where(plain, occupation=name)):
             _, least[name], most[name], _ = among
-    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain))
+    return Shares(
+        lookup(means, "occupation", "female_share"), least, most, joined([by_labels(plain), by_known(plain)])
+    )
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:

@@ -98,8 +98,8 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
         if place.end <= len(shown):
             spans.append(Span(place.start, place.end, place.counts_as))
     of_row: dict[str, Any] = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
-    for name in ("requested_gender", "gender", "rule_id"):
-        of_row[name] = row[name] or None
+    for name in ("requested_gender", "person_gender", "gender", "rule_id"):
+        of_row[name] = row.get(name) or None
     number = row.get("debiasing_id")
     of_row["debiasing_id"] = number if isinstance(number, int) else None
     cut = len(shown) < len(text)
@@ -125,7 +125,12 @@ class _Contexts:
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
-        of_list = (row["model"], row["occupation"], row["origin"], row["requested_gender"] or row["gender"])
+        of_list = (
+            row["model"],
+            row["occupation"],
+            row["origin"],
+            row["requested_gender"] or row.get("person_gender") or row["gender"],
+        )
         sentences = self._found.get(of_list, {})
         missing = {
             word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]

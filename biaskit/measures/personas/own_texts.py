@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
+from biaskit.common.wording import short
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.command import PersonasResult
@@ -59,12 +60,13 @@ class TextsArguments(TypedDict, total=False):
     watcher: Watcher | None
 
 
-@checked(TextsArguments, text=TEXT, gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
+@checked(TextsArguments, text=TEXT, gender=TEXT, person_gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
 def analyze_texts(
     texts: Texts,
     *,
     text: str = "text",
     gender: str | None = None,
+    person_gender: str | None = None,
     occupation: str | None = None,
     out: str | Path | None = None,
     **options: Unpack[TextsArguments],
@@ -90,6 +92,8 @@ def analyze_texts(
         gender: the column of genders requested in the prompt, as F, W, female, woman, M, male, man, N, NB or
             nonbinary, in any case. Of a text without one, the gender is inferred from its words
             (`bk.associate_gender`); where every text has one, there is no `representation` and no `srb`.
+        person_gender: the column of the known gender of the person whom a text describes, in the same codes;
+            it takes the place of the inferred one, and shows how often the rules are right.
         occupation: the column that divides the texts; by default they are one group.
         out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
 
@@ -102,6 +106,13 @@ def analyze_texts(
         raise UsageError("encoding and separator are for files, and these texts are not a file.")
     model, group_col = options.get("model"), options.get("group_col")
     columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    if person_gender is not None:
+        columns["person_gender"] = person_gender
+    if person_gender == gender is not None:
+        raise UsageError(
+            f"{short(gender)} is the gender requested in the prompt (--gender-col) or that of the person"
+            " described (--person-gender-col), not both: leave one out."
+        )
     if group_col is not None:
         columns["group"] = group_col
     study = _study(options)
@@ -131,6 +142,8 @@ def analyze_texts(
     source = {"source": imported.source, "digest": imported.digest}
     if group_col is not None:
         source["group_col"] = group_col
+    if person_gender is not None:
+        source["person_gender_col"] = person_gender
     resolved = design.describe() | {"imported": source}
     author: Any = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     author |= {"prompt_format": "", "details": {}}

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from biaskit.common.wording import count, percent, share_with_interval, short
+from biaskit.common.wording import count, people, percent, share_with_interval, short
 from biaskit.measurement import words
+from biaskit.measures.personas.representation import finds_nonbinary
 from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
@@ -19,11 +20,14 @@ from biaskit.stats.contrast import Contrast
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import (
     Row,
+    by_known,
     by_labels,
+    column,
     defined,
     distinct,
     first,
     mean_over_prompts,
+    n_known,
     total,
     undefined,
     where,
@@ -45,11 +49,11 @@ def write(content: Content) -> Iterator[Sentence]:
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
             yield _shares(part, model, rows, workforce=content.reference in ("workforce", "both"))
-            for said, column, rows_of, most in (
+            for said, name, rows_of, most in (
                 ("without", "n_not_inferred", _readable(rows), MANY_WITHOUT),
                 ("cut", "n_cut", rows, MANY_CUT),
             ):
-                n, n_such = total(rows_of, "n_texts"), total(rows_of, column)
+                n, n_such = total(rows_of, "n_texts"), total(rows_of, name)
                 if n_such > most * n:
                     text = filled(*_SAYS[said], such=percent(n_such / n), whose=whose(part, model, n))
                     yield _shown(text, texts_measured(part, model, rows))
@@ -108,6 +112,14 @@ def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str
     return measured_by(how, occupations, texts, short(model), notes=notes)
 
 
+def _with_gender(rows: Sequence[Row]) -> str:
+    """Say how the genders that rows of representation.csv count were found."""
+    if not n_known(rows):
+        return str(_SAYS["named"]["inferred"])
+    all_known = n_known(rows) + total(rows, "n_not_inferred") == total(rows, "n_texts")
+    return str(_SAYS["named"]["known" if all_known else "both"])
+
+
 def _readable(rows: Sequence[Row]) -> list[Row]:
     """Rows of texts in a language that the rules can read."""
     return [row for row in rows if NOT_ENGLISH not in parts_of_reason(row["reason"])]
@@ -143,7 +155,7 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         using = texts_measured(part, model, rows, *notes)
         templates, pieces = _TEMPLATES["against_workforce"], {"whose": text_of}
         return claim(templates, test, "representation", using, model=model, pieces=pieces)
-    notes = [*filter(None, [by_labels(rows)]), *_left_out(rows)]
+    notes = [*filter(None, [by_labels(rows), by_known(rows)]), *_left_out(rows)]
     if len(shares) == 1 and (of_workforce := shares[0]["workforce_share"]) is not None:
         notes.insert(0, _SAYS["notes"]["of_workforce"].format(percent(of_workforce)))
     using = texts_measured(part, model, rows, *notes)
@@ -156,11 +168,12 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         says = _SAYS["share" if low["occupation"] == UNNAMED else "share_of_one"]
-        text = filled(*says, whose=text_of, share=share, job=Foreign(low["occupation"]))
+        named, job = _with_gender(rows), Foreign(low["occupation"])
+        text = filled(*says, whose=text_of, named=named, share=share, job=job)
         return _shown(text, using, number=share)
     shown: dict[str, Piece] = {"least": Foreign(low["occupation"]), "most": Foreign(high["occupation"])}
     shown |= {"low": percent(low["female_share"]), "high": percent(high["female_share"])}
-    return _shown(filled(*_SAYS["range"], whose=text_of, **shown), using)
+    return _shown(filled(*_SAYS["range"], whose=text_of, named=_with_gender(rows), **shown), using)
 
 
 def _tipping(test: Contrast) -> list[str]:
@@ -182,14 +195,33 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
     interval = wilson(n, n_gendered)
     if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
-    pieces = {"n": f"{n:,}" if n else "None", "are": "is" if n < 2 else "are"}
-    text = filled(*_SAYS["nonbinary"], whose=whose(part, model, n_gendered), **pieces)
-    population = _SAYS["notes"]["population"].format(100 * NONBINARY_REFERENCE)
-    yield _shown(text, texts_measured(part, model, shares, population), strength=DETAIL)
+    pieces = {"n": f"{n:,}" if n else "None", "number": f"{n:,}", "are": "is" if n < 2 else "are"}
+    notes = [_SAYS["notes"]["population"].format(100 * NONBINARY_REFERENCE)]
+    # That so few are found says nothing where the rules may find none.
+    is_shown = interval[0] > NONBINARY_REFERENCE or finds_nonbinary(part.tables, model)
+    says = _SAYS["nonbinary" if is_shown else "nonbinary_not_found"]
+    labelled = [row for row in shares if row.get("nonbinary_corrected") is not None]
+    if by_person := column(labelled, "nonbinary_corrected"):
+        ends = dict.fromkeys(map(percent, (min(by_person), max(by_person))))
+        notes.append(_SAYS["notes"]["nonbinary_corrected"].format(" to ".join(ends)))
+    named = _with_gender(shares)
+    text = filled(*says, whose=whose(part, model, n_gendered), named=named, **pieces)
+    yield _shown(text, texts_measured(part, model, shares, *notes), strength=DETAIL)
 
 
 def _rules(part: Part, model: str) -> Iterator[Sentence]:
-    """Say how often the word rules find the requested gender."""
+    """Say how often the word rules find the known gender, and the requested one."""
+    represented = where(occupations_of(part), model=model)
+    if n_known(represented) and "n_labelled" not in represented[0]:  # else the table is of labels
+        known = where(part.tables.get("label_validation", ()), model=model)
+        n, n_correct, each = 0, 0, list[str]()
+        for gender in GENDERS:
+            n_such, n_found = total(known, f"n_{gender}"), total(where(known, gender=gender), f"n_{gender}")
+            n, n_correct = n + n_such, n_correct + n_found
+            each.append(f"{people(gender)} {n_found} of {n_such}")
+        if n:
+            text = filled(*_SAYS["known"], whose=whose(part, model, n), share=percent(n_correct / n))
+            yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
     rows = where(part.tables.get("gender_validation", ()), model=model)
     rows = [row for row in rows if row["n_texts"]]
     if not rows:

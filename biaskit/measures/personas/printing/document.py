@@ -9,6 +9,7 @@ from typing import Any
 
 from biaskit.common.wording import PEOPLE
 from biaskit.measurement import words as words_of_kind
+from biaskit.measures.personas.representation import finds_nonbinary
 from biaskit.records import ALL
 from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
@@ -35,7 +36,7 @@ _PRINTED: Mapping[str, Any] = words_of_kind("personas")["printed"]
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
     """Make every headline table that the run has; `claim`: whether titles may name GAS(P)'s tables."""
     shown = [*_validation(claim, tables.get("gender_validation", ()))]
-    shown += _representation(claim, tables.get("representation", ()))
+    shown += _representation(claim, tables)
     shown += laid_out("label_validation", with_who(tables.get("label_validation", ())))
     shown += _words(tables.get("marked_words", ()), tables.get("word_lists", ()))
     shown += group_tables(tables.get("group_words", ()), tables.get("group_lists", ()))
@@ -73,23 +74,29 @@ def _validation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     yield from laid_out("gender_validation", lines, place=claim.place("GAS(P), Table 1"))
 
 
-def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
     """Make a line per occupation (and debiasing prompt), the mean of its prompts."""
-    means = where(rows, template_id=ALL)
+    means = where(tables.get("representation", ()), template_id=ALL)
     if means and "debiasing_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_debiasing(means)
         return
-    lines = []
+    lines, not_found = [], False
     for row in means:
         n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
         line = {**row, **bounds, "none": row["n_not_inferred"] / n_read if n_read else None}
         if "n_labelled" in row:
             line["labels"] = row["n_labelled"] or 0
+        if not (row["n_nonbinary"] or finds_nonbinary(tables, row["model"])):
+            line["nonbinary_share"], not_found = None, True
         lines.append(line)
     place, note = claim.place("GAS(P), Figure 2"), _PRINTED["representation"]["corrected"]
     is_corrected = bool(means) and "share_corrected" in means[0]
-    yield from laid_out("representation", lines, place=place, corrected=note * is_corrected)
+    said = {
+        "corrected": note * is_corrected,
+        "not_found": _PRINTED["representation"]["not_found"] * not_found,
+    }
+    yield from laid_out("representation", lines, place=place, **said)
 
 
 def _by_debiasing(means: Sequence[Row]) -> Iterator[TitledTable]:
