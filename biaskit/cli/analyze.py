@@ -99,7 +99,10 @@ def command(
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             if labels or gold is not None:
-                raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
+                raise UsageError(
+                    "Labels are for a run: analyze the texts first, then RUN --labels SHEET. A column of FILE"
+                    " that knows genders: --person-gender-col."
+                )
             # A stored run may be of the other measurement, which needs nothing of this one.
             from biaskit.measures.personas.own_texts import analyze_texts
 

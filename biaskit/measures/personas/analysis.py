@@ -18,7 +18,7 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.measurement import words
 from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
-from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
+from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_columns
 from biaskit.measures.personas.labels.correction import Labels, against_known, corrected
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import decile_rows, representation_rows
@@ -90,7 +90,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     if documents.n_unused:
         notes.append(_SAYS["unused"].format(documents.n_unused))
     made.notes += notes
-    signed = signed_groups(documents.group_column)
+    signed = signed_columns(documents.group_column, documents.person_column)
     if vectors_name := results.record.get("vectors_name"):
         signed = {"vectors": str(vectors_name), **signed}
     signature = design.sign(models, **signed)

@@ -22,8 +22,7 @@ from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import (
     Row,
     Tables,
-    by_known,
-    by_labels,
+    by_person,
     column,
     defined,
     distinct,
@@ -142,9 +141,7 @@ def _shares(rows: Sequence[Row]) -> Shares:
     for name in column(defined(means, "female_share"), "occupation"):
         if among := women_among(GENDERS, where(plain, occupation=name)):
             _, least[name], most[name], _ = among
-    return Shares(
-        lookup(means, "occupation", "female_share"), least, most, joined([by_labels(plain), by_known(plain)])
-    )
+    return Shares(lookup(means, "occupation", "female_share"), least, most, by_person(plain))
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:

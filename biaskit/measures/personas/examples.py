@@ -125,12 +125,8 @@ class _Contexts:
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
-        of_list = (
-            row["model"],
-            row["occupation"],
-            row["origin"],
-            row["requested_gender"] or row.get("person_gender") or row["gender"],
-        )
+        gender = row["requested_gender"] or row.get("person_gender") or row["gender"]
+        of_list = (row["model"], row["occupation"], row["origin"], gender)
         sentences = self._found.get(of_list, {})
         missing = {
             word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]

@@ -13,7 +13,7 @@ from biaskit.common.wording import short
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.command import PersonasResult
-from biaskit.measures.personas.design import resolve, signed_groups
+from biaskit.measures.personas.design import resolve, signed_columns
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.files import SUFFIXES, names_texts
 from biaskit.measures.personas.texts.importing import read_texts
@@ -150,7 +150,7 @@ def analyze_texts(
     models = {label: ModelEntry(**author) for label in imported.models}
     asked = {"question": question, "resolved": resolved, "models": models}
     manifest = Manifest.new("personas", "texts", **asked, command=command_line())
-    manifest.signature = design.sign(models, **signed_groups(group_col))
+    manifest.signature = design.sign(models, **signed_columns(group_col, person_gender))
     with run_folder("texts", list(models), question, out) as run:
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
         notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]

@@ -18,22 +18,9 @@ from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import (
-    Row,
-    Tables,
-    by_known,
-    by_labels,
-    defined,
-    grouped,
-    n_known,
-    total,
-    where,
-    without_debiasing,
-    women_among,
-)
+from biaskit.tables.query import Row, by_person, defined, grouped, where, without_debiasing, women_among
 from biaskit.tables.reasons import NOT_ENGLISH
 
-FEWEST_CHECKED = 10
 Workforce = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
@@ -178,23 +165,6 @@ def _mean(shares: Mapping[str, _Shares]) -> _Shares:
     return _Shares(female, nonbinary, bounds, joined(reasons))
 
 
-def finds_nonbinary(tables: Tables, model: str) -> bool:
-    """Whether few texts about non-binary people mean that there are few.
-
-    Most genders are known, or the rules find at least half of ten or more such texts, labelled or requested.
-    """
-    represented = where(tables.get("representation", ()), model=model, template_id=ALL)
-    if 2 * n_known(represented) > total(represented, "n_texts"):
-        return True
-    labelled = where(tables.get("label_validation", ()), model=model)
-    requested = where(tables.get("gender_validation", ()), model=model, requested_gender="nonbinary")
-    checked = (
-        (total(where(labelled, gender="nonbinary"), "n_nonbinary"), total(labelled, "n_nonbinary")),
-        (total(requested, "n_correct"), total(requested, "n_texts")),
-    )
-    return any(n >= FEWEST_CHECKED and 2 * n_found >= n for n_found, n in checked)
-
-
 WORKFORCE_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
 
 
@@ -256,7 +226,7 @@ def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
             if of_two is not None:
                 shares[str(row["occupation"])] = (row["workforce_share"], *of_two)
         workforce, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
-        n, labels = len(of_model), joined([by_labels(of_model), by_known(of_model)])
+        n, labels = len(of_model), by_person(of_model)
         contrasts.append(
             WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, n, labels)
         )

@@ -8,7 +8,6 @@ from typing import Any
 
 from biaskit.common.wording import count, people, percent, share_with_interval, short
 from biaskit.measurement import words
-from biaskit.measures.personas.representation import finds_nonbinary
 from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
@@ -20,11 +19,11 @@ from biaskit.stats.contrast import Contrast
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import (
     Row,
-    by_known,
-    by_labels,
+    by_person,
     column,
     defined,
     distinct,
+    finds_nonbinary,
     first,
     mean_over_prompts,
     n_known,
@@ -155,7 +154,7 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         using = texts_measured(part, model, rows, *notes)
         templates, pieces = _TEMPLATES["against_workforce"], {"whose": text_of}
         return claim(templates, test, "representation", using, model=model, pieces=pieces)
-    notes = [*filter(None, [by_labels(rows), by_known(rows)]), *_left_out(rows)]
+    notes = [*filter(None, [by_person(rows)]), *_left_out(rows)]
     if len(shares) == 1 and (of_workforce := shares[0]["workforce_share"]) is not None:
         notes.insert(0, _SAYS["notes"]["of_workforce"].format(percent(of_workforce)))
     using = texts_measured(part, model, rows, *notes)

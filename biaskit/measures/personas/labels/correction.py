@@ -124,6 +124,7 @@ class _Classes:
     by_person: IntArray
     by_rules: IntArray
     probability: FloatArray  # [n], with which each was drawn; 0 of those that were not
+    units: IntArray  # [n], the number of the unit of evidence that each is one of
 
 
 def _look_up(
@@ -134,7 +135,8 @@ def _look_up(
 ) -> _Classes:
     """Find the labels of texts by their keys, and what the rules or a judge said."""
     n, place_of = len(texts), {name: place for place, name in enumerate(_CLASSES)}
-    found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n))
+    units = np.unique([text.unit for text in texts], return_inverse=True)[1]
+    found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n), units)
     for i, text in enumerate(texts):
         found.by_person[i] = place_of.get(label_of.get(text.key, ""), _NOTHING)
         found.by_rules[i] = place_of.get(said.get(text.key, ""), _NOTHING)
@@ -190,7 +192,7 @@ def _about(classes: IntArray, gender: str) -> FloatArray:
 
 
 def _validation(model: str, classes: Sequence[str], found: _Classes) -> Iterator[Row]:
-    """Make label_validation.csv; shares have weights 1/π, and Wilson's interval of (Σ w)²/Σ w² texts."""
+    """Make label_validation.csv; shares have weights 1/π, and Wilson's interval of (Σ w)²/Σ w² units."""
     by_person, by_rules = found.by_person, found.by_rules
     labelled = (by_person != _NOTHING) & (by_rules != _NOTHING)
     for place, name in enumerate(classes if labelled.any() else ()):
@@ -207,7 +209,7 @@ def _validation(model: str, classes: Sequence[str], found: _Classes) -> Iterator
                 continue
             right, weights = (by_person == by_rules)[chosen], 1.0 / found.probability[chosen]
             part = float(weights @ right / weights.sum())
-            n = weights.sum() ** 2 / np.square(weights).sum()
+            n = weights.sum() ** 2 / np.square(np.bincount(found.units[chosen], weights)).sum()
             low, high = wilson(min(part * n, n), n) or (0.0, 1.0)
             row |= {measure: part, f"{measure}_low": low, f"{measure}_high": high}
         yield row

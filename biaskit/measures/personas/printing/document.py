@@ -9,14 +9,23 @@ from typing import Any
 
 from biaskit.common.wording import PEOPLE
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.representation import finds_nonbinary
 from biaskit.records import ALL
 from biaskit.report.render.cells import in_list
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.query import Row, Tables, apart_from, column, defined, grouped, total, where
+from biaskit.tables.query import (
+    Row,
+    Tables,
+    apart_from,
+    column,
+    defined,
+    finds_nonbinary,
+    grouped,
+    total,
+    where,
+)
 from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
