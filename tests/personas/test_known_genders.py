@@ -226,8 +226,8 @@ def test_a_run_is_analysed_reported_compared_and_exported_with_its_known_genders
     assert "known: women" in text
     assert "genders of 60 of 64 texts are known, not inferred" in text
     other = analysed(letters(), tmp_path / "other")
-    compared = bk.compare(known, other, out=tmp_path / "compared", watcher=bk.Silent())
-    rows = compared.table("tests").query("quantity == 'represented_share'")
+    compared = bk.compare(known, other, out=tmp_path / "compared")
+    rows = compared.tests.query("quantity == 'represented_share'")
     assert rows["reason"].str.contains("genders of 60 of 64 texts are known").any()
     bk.export(known.path, to="evidence")
     assert (known.path / "exports/evidence/evidence.zip").is_file()
