@@ -18,12 +18,15 @@ from places import ROOT
 import biaskit as bk
 from biaskit.errors import BiaskitError
 from biaskit.measures.personas.command import PersonasResult
+from biaskit.measures.personas.examples import show
 from biaskit.measures.personas.findings import limits
 from biaskit.measures.personas.printing.document import personas_document
 from biaskit.measures.personas.texts.association import associate_gender
+from biaskit.measures.personas.texts.documents import why_not
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.report.findings import findings
 from biaskit.runs.claims import Claim
+from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import finds_nonbinary
 from biaskit.workflow.report import stored_content
@@ -234,6 +237,29 @@ def test_a_run_is_analysed_reported_compared_and_exported_with_its_known_genders
     signatures = [json.loads((run.path / "tables/analysis.json").read_text())["signature"]
                   for run in (known, other)]  # fmt: skip
     assert ["known=" in signature for signature in signatures] == [True, False]
+
+
+def test_sentences_of_a_word_are_of_texts_with_that_known_gender() -> None:
+    marked = {
+        "model": "m",
+        "occupation": "all",
+        "origin": "inferred",
+        "gender": "male",
+        "method": "calibrated",
+    }
+    marked |= {"word": "strong", "z": 3.0, "rank": 1, "is_gender_word": False, "is_name": False}
+    text = {"model": "m", "occupation": "all", "origin": "inferred", "requested_gender": None, "key": "k"}
+    text |= {"gender": None, "rule_id": None, "person_gender": "male"}
+    rows = [{"key": "k", "text": "This colleague is strong.", "finish_reason": None}]
+    shown = show(rows, {"genders": [text], "marked_words": [marked]}, {})
+    assert ["This colleague is strong."] == shown.sentences
+    assert [("male", None)] == [(example.person_gender, example.gender) for example in shown.examples]
+
+
+def test_a_stored_row_with_another_gender_is_no_text_of_a_run(known: PersonasResult) -> None:
+    row = next(read_rows(known.path / "personas.jsonl"))
+    assert why_not(row) is None
+    assert "the gender of its person is unknown" == why_not({**row, "person_gender": "F"})
 
 
 # --- people called they -----------------------------------------------------------------------------------
