@@ -233,8 +233,8 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
         n = max(len(header) - n_alone, 0) // sum(len(part.suffixes) for part in of_groups)
         ending = of_groups[0].suffixes[0]
         groups = [name.removesuffix(ending) for name in header[start : start + n * width : width]]
-    present: Any = {only: only in kept for only in ("scoped", "labelled", "known")}
-    layout_of = partial(columns, path.stem, **present)
+    layout_of = partial(columns, path.stem, scoped="scoped" in kept, labelled="labelled" in kept)
+    layout_of = partial(layout_of, known="known" in kept)
     for contrast in [("", ""), *permutations(groups, 2)]:
         layout = layout_of(groups=groups, contrast=contrast)
         if header == [column.name for column in layout]:

@@ -76,12 +76,12 @@ def analyze_texts(
     >>> from random import Random
     >>> likes, sample = "art books cars films golf jazz maths music opera tea".split(), Random(1).sample
     >>> texts = [
-    ...     {"text": f"{who} is {age} and {how}: {' and '.join(sample(likes, 5))}.", "sex": sex, "age": age}
+    ...     {"text": f"{who} is {age} and {how}: {' and '.join(sample(likes, 5))}.", "asked": sex, "age": age}
     ...     for who, how, requested in (("She", "gentle", "F"), ("He", "strong", "M"))
     ...     for sex in (requested, None) for age in ("old", "young") for _ in range(10)
     ... ]
     >>> quick = {"settings": {"permutations": 19, "vectors": "marked-lists"}, "watcher": bk.Silent()}
-    >>> written = bk.analyze_texts(texts, gender="sex", group_col="age", out="written", **quick)
+    >>> written = bk.analyze_texts(texts, gender="asked", group_col="age", out="written", **quick)
     >>> sorted(set(written.marked_words["word"]))
     ['gentle', 'he', 'she', 'strong']
 

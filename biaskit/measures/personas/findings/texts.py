@@ -199,7 +199,7 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
     # That so few are found says nothing where the rules may find none.
     is_shown = interval[0] > NONBINARY_REFERENCE or finds_nonbinary(part.tables, model)
     says = _SAYS["nonbinary" if is_shown else "nonbinary_not_found"]
-    labelled = [row for row in shares if row.get("nonbinary_corrected") is not None]
+    labelled = defined(shares, "nonbinary_corrected") if "nonbinary_corrected" in shares[0] else []
     if by_person := column(labelled, "nonbinary_corrected"):
         ends = dict.fromkeys(map(percent, (min(by_person), max(by_person))))
         notes.append(_SAYS["notes"]["nonbinary_corrected"].format(" to ".join(ends)))

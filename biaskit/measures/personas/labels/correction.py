@@ -135,7 +135,7 @@ def _look_up(
 ) -> _Classes:
     """Find the labels of texts by their keys, and what the rules or a judge said."""
     n, place_of = len(texts), {name: place for place, name in enumerate(_CLASSES)}
-    units = np.unique([text.unit for text in texts], return_inverse=True)[1]
+    units = np.unique(list(map(attrgetter("unit"), texts)), return_inverse=True)[1]
     found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n), units)
     for i, text in enumerate(texts):
         found.by_person[i] = place_of.get(label_of.get(text.key, ""), _NOTHING)
