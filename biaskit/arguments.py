@@ -120,6 +120,7 @@ _OPTION = re.compile(
 )
 _ARGUMENTS = {"continue": "continuations", "group": "groups", "set": "settings"}
 _ARGUMENTS |= {f"{name}-col": name for name in ("text", "gender", "occupation", "model")}
+_ARGUMENTS["person-gender-col"] = "person_gender"
 
 
 def as_called(message: str) -> str:

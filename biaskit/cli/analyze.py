@@ -24,6 +24,7 @@ ENCODING = "Encoding of --texts; cp1252: Windows in Western Europe."
 SEPARATOR = "Column separator of --texts; default: commas, or semicolons or tabs if the header uses them."
 UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
+PERSON = "The known gender of the person described; where it is empty, the gender is inferred."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 CLUSTERS = "Cluster the marked words; default: not in --texts without a requested gender (slow)."
 LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: forget them."
@@ -34,6 +35,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
     epilog=examples(
         "biaskit analyze recorded:demo-base",
         "biaskit analyze --texts mine.csv --text-col text --gender-col requested --occupation-col job",
+        "biaskit analyze --texts letters.csv --person-gender-col candidate_gender",
         "biaskit analyze --texts mine.csv --gender-col requested --group-col race --unmarked White",
         "biaskit analyze RUN --variant released",
         "biaskit analyze RUN --labels RUN/labels/sheet.csv",
@@ -44,6 +46,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "The texts.", default="text", show_default=True)
 @option("--gender-col", "COLUMN", GENDER)
+@option("--person-gender-col", "COLUMN", PERSON)
 @option("--occupation-col", "COLUMN", "The occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "The model that wrote the text.")
 @option("--group-col", "COLUMN", "Groups to compare, such as race; also by gender.")
@@ -93,7 +96,10 @@ def command(
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             if labels or gold is not None:
-                raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
+                raise UsageError(
+                    "Labels are for a run: analyze the texts first, then RUN --labels SHEET. A column of FILE"
+                    " that knows genders: --person-gender-col."
+                )
             # A stored run may be of the other measurement, which needs nothing of this one.
             from biaskit.measures.personas.own_texts import analyze_texts
 
@@ -101,7 +107,8 @@ def command(
             for key in keys.keys() - (PersonasStudy.analysis_keys - {"summary", "papers"}):
                 del keys[key]
             keys |= chosen | settings
-            columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
+            roles = ("text", "gender", "person_gender", "occupation", "model")
+            columns = {role: options.pop(f"{role}_col") for role in roles}
             result: RunResult = analyze_texts(
                 Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher
             )

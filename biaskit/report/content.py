@@ -56,6 +56,7 @@ class ExampleText:
     key: str
     cut: bool = False
     debiasing_id: int | None = None
+    person_gender: str | None = None  # known from the user's file
     outcome: str = ""  # person, no-person, declines, …
     question: QuestionId = "write"  # under which it stands
 

@@ -35,6 +35,7 @@ class OfStudy(TypedDict, total=False):
     contrast: tuple[str, str]
     scoped: bool
     labelled: bool
+    known: bool
 
 
 def columns(
@@ -42,7 +43,7 @@ def columns(
 ) -> tuple[Column, ...]:
     """List the columns of a table for a study's gender groups, and the contrast of two of them if it has one.
 
-    `kept`: whether the columns that only some runs have are kept, those `scoped` and those `labelled`.
+    `kept`: whether the columns that only some runs have are kept, `scoped`, `labelled` or `known`.
     """
     layout: list[Column] = []
     for part in _schema(name).parts:
@@ -233,6 +234,7 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
         ending = of_groups[0].suffixes[0]
         groups = [name.removesuffix(ending) for name in header[start : start + n * width : width]]
     layout_of = partial(columns, path.stem, scoped="scoped" in kept, labelled="labelled" in kept)
+    layout_of = partial(layout_of, known="known" in kept)
     for contrast in [("", ""), *permutations(groups, 2)]:
         layout = layout_of(groups=groups, contrast=contrast)
         if header == [column.name for column in layout]:

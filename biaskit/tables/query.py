@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from biaskit.common.wording import count
+from biaskit.common.wording import count, joined
 from biaskit.records import ALL
 
 Row = Mapping[str, Any]
@@ -119,6 +119,37 @@ def by_labels(rows: Iterable[Row]) -> str | None:
         return None
     part = "" if len(labels) == len(means) else f" in {len(labels)} of {len(means)} occupations"
     return f"{CORRECTED} of {count(sum(labels), 'text')}{part}"
+
+
+def n_known(rows: Iterable[Row]) -> int:
+    """Count the texts in rows of representation.csv whose gender a file knows."""
+    return sum(row.get("n_known") or 0 for row in where(rows, template_id=ALL))
+
+
+def by_person(rows: Sequence[Row]) -> str | None:
+    """Say what labels of a person or known genders tell of rows of representation.csv; None where nothing."""
+    known = None
+    if n := n_known(rows):
+        texts = count(total(where(rows, template_id=ALL), "n_texts"), "text")
+        known = f"genders of {n:,} of {texts} are known, not inferred"
+    return joined([by_labels(rows), known])
+
+
+def finds_nonbinary(tables: Tables, model: str) -> bool:
+    """Whether few texts about non-binary people mean that there are few.
+
+    Most genders are known, or the rules find at least half of ten or more such texts, labelled or requested.
+    """
+    represented = where(tables.get("representation", ()), model=model, template_id=ALL)
+    if 2 * n_known(represented) > total(represented, "n_texts"):
+        return True
+    labelled = where(tables.get("label_validation", ()), model=model)
+    requested = where(tables.get("gender_validation", ()), model=model, requested_gender="nonbinary")
+    checked = (
+        (total(where(labelled, gender="nonbinary"), "n_nonbinary"), total(labelled, "n_nonbinary")),
+        (total(requested, "n_correct"), total(requested, "n_texts")),
+    )
+    return any(n >= 10 and 2 * n_found >= n for n_found, n in checked)
 
 
 def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, float, float, float] | None:

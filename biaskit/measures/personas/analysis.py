@@ -18,8 +18,8 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.measurement import words
 from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
-from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
-from biaskit.measures.personas.labels.correction import Labels, corrected
+from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_columns
+from biaskit.measures.personas.labels.correction import Labels, against_known, corrected
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import decile_rows, representation_rows
 from biaskit.measures.personas.srb.clusters import cluster_tables
@@ -42,6 +42,7 @@ from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
 from biaskit.stats.verdict import Rule
+from biaskit.tables.io import OfStudy
 from biaskit.tables.query import Row, grouped, total, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
@@ -81,12 +82,14 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     results = _make_tables(run, documents, design, formats, watcher or Silent())
     for name, rows in results.tables.items():
         if rows:
-            made.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
+            kept: OfStudy = {"scoped": bool(design.templates), "labelled": "labels" in results.record}
+            kept["known"] = documents.person_column is not None
+            made.add(name, rows, **kept)
     notes = [*reading.notes, *answerers.notes(models, study), *results.notes, *_reading_notes(documents)]
     if documents.n_unused:
         notes.append(_SAYS["unused"].format(documents.n_unused))
     made.notes += notes
-    signed = signed_groups(documents.group_column)
+    signed = signed_columns(documents.group_column, documents.person_column)
     if vectors_name := results.record.get("vectors_name"):
         signed = {"vectors": str(vectors_name), **signed}
     signature = design.sign(models, **signed)
@@ -161,6 +164,8 @@ def _gender_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
     of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
     if scoped:
         of_text += ["debiasing_id", "context"]
+    if documents.person_column is not None:
+        of_text.append("person_gender")
     return [
         attributes(text, of_text) | attributes(text.association, of_association) for text in documents.texts
     ]
@@ -186,7 +191,14 @@ def _add_representation(
             batch=None if documents.imported else (study.batch or study.per_gender),
             scopes=scopes,
             unread=documents.unread,
+            known=documents.person_column is not None,
         )
+    if documents.person_column is not None:
+        n_known = sum(bool(text.person_gender and text.gender) for text in documents.texts)
+        results.notes.append(
+            _SAYS["known"].format(n_known, len(documents.texts), short(documents.person_column))
+        )
+        results.tables["label_validation"] = against_known(documents)
     if Labels.is_in(run) and not rows:
         results.notes.append(_SAYS["labels_unused"])
     elif Labels.is_in(run):

@@ -28,7 +28,7 @@ from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import (
     Row,
     Tables,
-    by_labels,
+    by_person,
     column,
     defined,
     distinct,
@@ -52,7 +52,7 @@ class Shares:
     mean: Values
     least: Values  # if all texts that name no gender were about men
     most: Values  # about women
-    note: str | None  # where labels of a person corrected it
+    note: str | None  # where labels of a person corrected it, or genders are known
     rows: Mapping[str, Row] = field(default_factory=dict)  # of occupations with a share
 
 
@@ -142,7 +142,7 @@ def _shares(rows: Sequence[Row]) -> Shares:
     for name in rows_of:
         if among := women_among(GENDERS, where(plain, occupation=name)):
             _, least[name], most[name], _ = among
-    return Shares(lookup(means, "occupation", "female_share"), least, most, by_labels(plain), rows_of)
+    return Shares(lookup(means, "occupation", "female_share"), least, most, by_person(plain), rows_of)
 
 
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:

@@ -178,9 +178,10 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
     )
 
 
-def signed_groups(column: str | None) -> dict[str, str]:
-    """Sign the column of groups by its digest: that line cannot hold free text."""
-    return {} if column is None else {"groups": digest(column)[:12]}
+def signed_columns(group: str | None, person: str | None) -> dict[str, str]:
+    """Sign the columns of groups and known genders by their digests: that line cannot hold free text."""
+    columns = {"groups": group, "known": person}
+    return {name: digest(column)[:12] for name, column in columns.items() if column is not None}
 
 
 def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

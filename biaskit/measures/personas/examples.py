@@ -99,8 +99,8 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
         if place.end <= len(shown):
             spans.append(Span(place.start, place.end, place.counts_as))
     of_row: dict[str, Any] = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
-    for name in ("requested_gender", "gender", "rule_id"):
-        of_row[name] = row[name] or None
+    for name in ("requested_gender", "person_gender", "gender", "rule_id"):
+        of_row[name] = row.get(name) or None
     number = row.get("debiasing_id")
     of_row["debiasing_id"] = number if isinstance(number, int) else None
     cut = len(shown) < len(text)
@@ -126,8 +126,9 @@ class _Contexts:
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
+        gender = row["requested_gender"] or row.get("person_gender") or row["gender"]
         for occupation in (ALL, row["occupation"]):
-            of_list = (row["model"], occupation, row["origin"], row["requested_gender"] or row["gender"])
+            of_list = (row["model"], occupation, row["origin"], gender)
             self._add_to(self._found.get(of_list, {}), key, text)
 
     def _add_to(self, sentences: dict[str, list[tuple[str, str]]], key: str, text: str) -> None:

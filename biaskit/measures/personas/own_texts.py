@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
+from biaskit.common.wording import short
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.command import PersonasResult
-from biaskit.measures.personas.design import resolve, signed_groups
+from biaskit.measures.personas.design import resolve, signed_columns
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.files import SUFFIXES, names_texts
 from biaskit.measures.personas.texts.importing import read_texts
@@ -61,12 +62,13 @@ class TextsArguments(TypedDict, total=False):
     watcher: Watcher | None
 
 
-@checked(TextsArguments, text=TEXT, gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
+@checked(TextsArguments, text=TEXT, gender=TEXT, person_gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
 def analyze_texts(
     texts: Texts,
     *,
     text: str = "text",
     gender: str | None = None,
+    person_gender: str | None = None,
     occupation: str | None = None,
     out: str | Path | None = None,
     **options: Unpack[TextsArguments],
@@ -76,12 +78,12 @@ def analyze_texts(
     >>> from random import Random
     >>> likes, sample = "art books cars films golf jazz maths music opera tea".split(), Random(1).sample
     >>> texts = [
-    ...     {"text": f"{who} is {age} and {how}: {' and '.join(sample(likes, 5))}.", "sex": sex, "age": age}
+    ...     {"text": f"{who} is {age} and {how}: {' and '.join(sample(likes, 5))}.", "asked": sex, "age": age}
     ...     for who, how, requested in (("She", "gentle", "F"), ("He", "strong", "M"))
     ...     for sex in (requested, None) for age in ("old", "young") for _ in range(10)
     ... ]
     >>> quick = {"settings": {"permutations": 19, "vectors": "marked-lists"}, "watcher": bk.Silent()}
-    >>> written = bk.analyze_texts(texts, gender="sex", group_col="age", out="written", **quick)
+    >>> written = bk.analyze_texts(texts, gender="asked", group_col="age", out="written", **quick)
     >>> sorted(set(written.marked_words["word"]))
     ['gentle', 'he', 'she', 'strong']
 
@@ -92,6 +94,8 @@ def analyze_texts(
         gender: the column of genders requested in the prompt, as F, W, female, woman, M, male, man, N, NB or
             nonbinary, in any case. Of a text without one, the gender is inferred from its words
             (`bk.associate_gender`); where every text has one, there is no `representation` and no `srb`.
+        person_gender: the column of the known gender of the person whom a text describes, in the same codes;
+            it takes the place of the inferred one, and shows how often the rules are right.
         occupation: the column that divides the texts; by default they are one group.
         out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
 
@@ -104,6 +108,13 @@ def analyze_texts(
         raise UsageError("encoding and separator are for files, and these texts are not a file.")
     model, group_col = options.get("model"), options.get("group_col")
     columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    if person_gender is not None:
+        columns["person_gender"] = person_gender
+    if person_gender == gender is not None:
+        raise UsageError(
+            f"{short(gender)} is the gender requested in the prompt (--gender-col) or that of the person"
+            " described (--person-gender-col), not both: leave one out."
+        )
     if group_col is not None:
         columns["group"] = group_col
     study = _study(options)
@@ -138,13 +149,15 @@ def analyze_texts(
     source = {"source": imported.source, "digest": imported.digest, "read": today}
     if group_col is not None:
         source["group_col"] = group_col
+    if person_gender is not None:
+        source["person_gender_col"] = person_gender
     resolved = design.describe() | {"imported": source}
     author: Any = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     author |= {"prompt_format": "", "details": {}}
     models = {label: ModelEntry(**author) for label in imported.models}
     asked = {"question": question, "resolved": resolved, "models": models}
     manifest = Manifest.new("personas", "texts", **asked, command=command_line())
-    manifest.signature = design.sign(models, **signed_groups(group_col))
+    manifest.signature = design.sign(models, **signed_columns(group_col, person_gender))
     with run_folder("texts", list(models), question, out) as run:
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
         notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]

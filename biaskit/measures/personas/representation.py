@@ -18,7 +18,7 @@ from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_debiasing, women_among
+from biaskit.tables.query import Row, by_person, defined, grouped, where, without_debiasing, women_among
 from biaskit.tables.reasons import NOT_ENGLISH
 
 Workforce = tuple[float | None, int | None]
@@ -37,6 +37,7 @@ def representation_rows(
     batch: int | None,
     scopes: Sequence[tuple[int | None, str | None]] = (),
     unread: Container[str] = (),
+    known: bool = False,
 ) -> list[Row]:
     """Make the rows of representation.csv, per model and occupation each template and then `all`.
 
@@ -46,8 +47,9 @@ def representation_rows(
     enter, and an occupation that a model has no text of has no rows.
 
     `scopes` are the (debiasing_id, context) of a study under debiasing prompts, in its order. Models that are
-    `unread` have counts but no share. A sample of a model, occupation, template or scope that is not listed
-    is a `ValueError`: left out silently it would be missing from a share.
+    `unread` have counts but no share, unless genders are `known` (n_known is then a column). A sample of a
+    model, occupation, template or scope that is not listed is a `ValueError`: left out silently it would be
+    missing from a share.
     """
     tallies: dict[_Block, Counter[str]] = {}
     copies = Counter[tuple[_Block, str, str]]()
@@ -62,7 +64,8 @@ def representation_rows(
             n_empty=int(text.empty and text.finish != "length"),
             n_cut=int(text.finish == "length"),
         )
-        tally["n_not_english"] += not (text.read or text.refused or text.empty)
+        tally["n_not_english"] += not (text.gender or text.read or text.refused or text.empty)
+        tally["n_known"] += bool(text.gender and text.person_gender)
         if text.gender:
             # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
             copies[of_text, text.unit, text.gender] += 1
@@ -78,10 +81,13 @@ def representation_rows(
         share, year = workforce.get(occupation, (None, None))
         of_work: Row = {"workforce_share": share, "workforce_year": year}
         of_scope: Row = {"debiasing_id": scope[0], "context": scope[1]} if scopes else {}
-        for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
+        is_read = known or model not in unread
+        for template, counts, shares in _of_occupation(of_templates, read=is_read):
             of_item = {"model": model, "occupation": occupation, "template_id": template}
             numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
             foreign = {"n_not_english": counts["n_not_english"]}
+            if known:
+                foreign["n_known"] = counts["n_known"]
             rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": shares.reason})
     return rows
 
@@ -200,7 +206,7 @@ class WorkforceContrast:
     ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
     noise: FloatArray  # [n], variance of the share that the number of texts brings
     n: int  # occupations, with those that were left out
-    labels: str | None  # how many labels of a person corrected shares
+    labels: str | None  # how many labels of a person corrected shares, how many genders are known
 
 
 def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
@@ -220,7 +226,7 @@ def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
             if of_two is not None:
                 shares[str(row["occupation"])] = (row["workforce_share"], *of_two)
         workforce, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
-        n, labels = len(of_model), by_labels(of_model)
+        n, labels = len(of_model), by_person(of_model)
         contrasts.append(
             WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, n, labels)
         )

@@ -220,13 +220,14 @@ def _read_as(example: ExampleText) -> list[str]:
     rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.requested_gender
     why = f": {rule}" if rule else ""
     read = [f"requested: {gender(asked_for)}" if asked_for else "gender not in the prompt"]
+    if example.person_gender:
+        read.append(f"known: {gender(example.person_gender)}")
     if example.debiasing_id:
         read.append(f"debiasing prompt {example.debiasing_id}")
     if example.outcome:
         read.append(labels.OUTCOMES.get(example.outcome, example.outcome))
-    read.append(
-        f"counted as a text about {gender(example.gender)}" if example.gender else "no gender inferred"
-    )
+    counts_for = example.person_gender or example.gender
+    read.append(f"counted as a text about {gender(counts_for)}" if counts_for else "no gender inferred")
     read.append(f"rule “{example.rule_id}”{why}" if example.rule_id else "no rule fits")
     read.append(f"words counted: {', '.join(counted) or 'none'}")
     return read

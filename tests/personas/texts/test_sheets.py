@@ -176,7 +176,8 @@ def test_a_column_that_is_there_and_unused_is_said_of_every_kind_of_file() -> No
     parquet.write_table(arrow.table({"text": ["a"], "gender": ["F"]}), "t.parquet")
     for name in (path, "t.jsonl", "t.parquet"):
         notes = read_texts(name).notes
-        how = "--gender-col gender uses it as the gender requested in the prompt"
+        how = "--person-gender-col gender uses it as the gender of the person described, --gender-col gender"
+        how += " uses it as the gender requested in the prompt"
         assert (f"the column 'gender' was not used: {how}",) == notes, name
         assert not any("was not used" in note for note in read_texts(name, gender="gender").notes)
 

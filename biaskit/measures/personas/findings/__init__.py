@@ -10,12 +10,12 @@ from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
 from biaskit.measures.personas.findings.texts import are_imported, measured, slopes, workforce, write
 from biaskit.measures.personas.findings.words import words
-from biaskit.records import UNNAMED
+from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, defined, distinct
+from biaskit.tables.query import Row, defined, distinct, n_known, total, where
 
 __all__ = ["findings", "limits", "measured", "not_measured", "slopes"]
 
@@ -50,7 +50,10 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     imported = {model.where == "texts" for part in own for model in part.models}
     if True in imported:
         yield said["imported"]
-    if represented:
+    n_texts = total(where(represented, template_id=ALL), "n_texts")
+    if n := n_known(represented):
+        yield said["known"].format(n, n_texts)
+    if n < n_texts:
         yield said["by_words"]
     if False in imported:
         yield said["settings"]

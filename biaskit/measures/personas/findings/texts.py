@@ -7,7 +7,7 @@ from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
-from biaskit.common.wording import count, percent, share_with_interval, short
+from biaskit.common.wording import count, people, percent, share_with_interval, short
 from biaskit.measurement import words
 from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
@@ -21,10 +21,14 @@ from biaskit.stats.proportions import wilson
 from biaskit.tables.query import (
     Row,
     by_labels,
+    by_person,
+    column,
     defined,
     distinct,
+    finds_nonbinary,
     first,
     mean_over_prompts,
+    n_known,
     total,
     undefined,
     where,
@@ -46,11 +50,11 @@ def write(content: Content) -> Iterator[Sentence]:
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
             yield _shares(part, model, rows, workforce=content.reference in ("workforce", "both"))
-            for said, column, rows_of, most in (
+            for said, name, rows_of, most in (
                 ("without", "n_not_inferred", _readable(rows), MANY_WITHOUT),
                 ("cut", "n_cut", rows, MANY_CUT),
             ):
-                n, n_such = total(rows_of, "n_texts"), total(rows_of, column)
+                n, n_such = total(rows_of, "n_texts"), total(rows_of, name)
                 if n_such > most * n:
                     text = filled(*_SAYS[said], such=percent(n_such / n), whose=whose(part, model, n))
                     yield _shown(text, texts_measured(part, model, rows))
@@ -120,6 +124,14 @@ def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str
     return measured_by(how, occupations, texts, short(model), notes=notes)
 
 
+def _with_gender(rows: Sequence[Row]) -> str:
+    """Say how the genders that rows of representation.csv count were found."""
+    if not n_known(rows):
+        return str(_SAYS["named"]["inferred"])
+    all_known = n_known(rows) + total(rows, "n_not_inferred") == total(rows, "n_texts")
+    return str(_SAYS["named"]["known" if all_known else "both"])
+
+
 def _readable(rows: Sequence[Row]) -> list[Row]:
     """Rows of texts in a language that the rules can read."""
     return [row for row in rows if NOT_ENGLISH not in parts_of_reason(row["reason"])]
@@ -153,9 +165,9 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         off = against_workforce(part, model, "distance")
         notes = [*apart(off), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
-        templates, pieces = _TEMPLATES["against_workforce"], {"whose": text_of}
-        return claim(templates, test, "representation", using, model=model, pieces=pieces)
-    notes = [*filter(None, [by_labels(rows)]), *_left_out(rows)]
+        templates = _TEMPLATES["against_workforce"]
+        return claim(templates, test, "representation", using, model=model, pieces={"whose": text_of})
+    notes = [*filter(None, [by_person(rows)]), *_left_out(rows)]
     if len(shares) == 1 and (of_workforce := shares[0]["workforce_share"]) is not None:
         notes.insert(0, _SAYS["notes"]["of_workforce"].format(percent(of_workforce)))
     using = texts_measured(part, model, rows, *notes)
@@ -166,16 +178,17 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
     share_of_women = itemgetter("female_share")
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     lead = BY_LABELS if by_labels(rows) else ""
+    pieces: dict[str, Piece] = {"lead": lead, "whose": text_of, "named": _with_gender(rows)}
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         says = _SAYS["share" if low["occupation"] == UNNAMED else "share_of_one"]
-        text = filled(*says, lead=lead, whose=text_of, share=share, job=Foreign(low["occupation"]))
+        text = filled(*says, **pieces, share=share, job=Foreign(low["occupation"]))
         return _shown(text, using, number=share)
     shown: dict[str, Piece] = {"least": Foreign(low["occupation"]), "most": Foreign(high["occupation"])}
     for name, row in (("low", low), ("high", high)):
         ends = (row["ci_low"], row["ci_high"]) if lead else (None, None)
         shown[name] = share_with_interval(row["female_share"], *ends)
-    return _shown(filled(*_SAYS["range"], lead=lead, whose=text_of, **shown), using)
+    return _shown(filled(*_SAYS["range"], **pieces, **shown), using)
 
 
 def _tipping(test: Contrast) -> list[str]:
@@ -197,14 +210,33 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
     interval = wilson(n, n_gendered)
     if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
-    pieces = {"n": f"{n:,}" if n else "None", "are": "is" if n < 2 else "are"}
-    text = filled(*_SAYS["nonbinary"], whose=whose(part, model, n_gendered), **pieces)
-    population = _SAYS["notes"]["population"].format(100 * NONBINARY_REFERENCE)
-    yield _shown(text, texts_measured(part, model, shares, population), strength=DETAIL)
+    pieces = {"n": f"{n:,}" if n else "None", "number": f"{n:,}", "are": "is" if n < 2 else "are"}
+    notes = [_SAYS["notes"]["population"].format(100 * NONBINARY_REFERENCE)]
+    # That so few are found says nothing where the rules may find none.
+    is_shown = interval[0] > NONBINARY_REFERENCE or finds_nonbinary(part.tables, model)
+    says = _SAYS["nonbinary" if is_shown else "nonbinary_not_found"]
+    labelled = defined(shares, "nonbinary_corrected") if "nonbinary_corrected" in shares[0] else []
+    if by_person := column(labelled, "nonbinary_corrected"):
+        ends = dict.fromkeys(map(percent, (min(by_person), max(by_person))))
+        notes.append(_SAYS["notes"]["nonbinary_corrected"].format(" to ".join(ends)))
+    named = _with_gender(shares)
+    text = filled(*says, whose=whose(part, model, n_gendered), named=named, **pieces)
+    yield _shown(text, texts_measured(part, model, shares, *notes), strength=DETAIL)
 
 
 def _rules(part: Part, model: str) -> Iterator[Sentence]:
-    """Say how often the word rules find the requested gender."""
+    """Say how often the word rules find the known gender, and the requested one."""
+    represented = where(occupations_of(part), model=model)
+    if n_known(represented) and "n_labelled" not in represented[0]:  # else the table is of labels
+        known = where(part.tables.get("label_validation", ()), model=model)
+        n, n_correct, each = 0, 0, list[str]()
+        for gender in GENDERS:
+            n_such, n_found = total(known, f"n_{gender}"), total(where(known, gender=gender), f"n_{gender}")
+            n, n_correct = n + n_such, n_correct + n_found
+            each.append(f"{people(gender)} {n_found} of {n_such}")
+        if n:
+            text = filled(*_SAYS["known"], whose=whose(part, model, n), share=percent(n_correct / n))
+            yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
     rows = where(part.tables.get("gender_validation", ()), model=model)
     rows = [row for row in rows if row["n_texts"]]
     if not rows:

@@ -66,19 +66,11 @@ def corrected(
 ) -> tuple[list[Row], list[Row], list[str]]:
     """Add corrected shares to rows of representation.csv; give rows of label_validation.csv and notes too."""
     drawn = Drawn.stored_in(run)
-    by_rules = {t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts}
-    said = labels.judge or by_rules
+    said = labels.judge or {t.key: t.person_gender or t.inferred_gender or NONE for t in documents.texts}
     label_of, waiting = labels.settled()
-    place_of = {name: place for place, name in enumerate(_CLASSES)}
 
     def look_up(texts: Sequence[TextDocument]) -> _Classes:
-        n = len(texts)
-        found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n))
-        for i, text in enumerate(texts):
-            found.by_person[i] = place_of.get(label_of.get(text.key, ""), _NOTHING)
-            found.by_rules[i] = place_of.get(said.get(text.key, ""), _NOTHING)
-            found.probability[i] = drawn.probability.get(text.key, 0.0)
-        return found
+        return _look_up(texts, label_of, said, drawn.probability)
 
     columns, n_then = {}, {(model, occupation): n for model, occupation, n in drawn.n_texts}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
@@ -93,6 +85,21 @@ def corrected(
     for model, texts in group_by(documents.texts, attrgetter("model")).items():
         validated += _validation(model, classes, look_up(texts))
     return with_labels, validated, [*labels.notes, *_notes(label_of, drawn, waiting)]
+
+
+def against_known(documents: TextDocuments) -> list[Row]:
+    """Make label_validation.csv of known genders: they are labels of all texts that have one."""
+    rows: list[Row] = []
+    for model, texts in group_by(documents.texts, attrgetter("model")).items():
+        known, by_rules = dict[str, str](), dict[str, str]()
+        for text in texts:
+            by_rules[text.key] = text.inferred_gender or NONE
+            if text.person_gender and text.gender:
+                known[text.key] = text.person_gender
+        if model not in documents.unread:
+            found = _look_up(texts, known, by_rules, dict.fromkeys(known, 1.0))
+            rows += _validation(model, _CLASSES[:-1], found)
+    return rows
 
 
 def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) -> Iterator[str]:
@@ -117,6 +124,24 @@ class _Classes:
     by_person: IntArray
     by_rules: IntArray
     probability: FloatArray  # [n], with which each was drawn; 0 of those that were not
+    units: IntArray  # [n], the number of the unit of evidence that each is one of
+
+
+def _look_up(
+    texts: Sequence[TextDocument],
+    label_of: Mapping[str, str],
+    said: Mapping[str, str],
+    probability: Mapping[str, float],
+) -> _Classes:
+    """Find the labels of texts by their keys, and what the rules or a judge said."""
+    n, place_of = len(texts), {name: place for place, name in enumerate(_CLASSES)}
+    units = np.unique(list(map(attrgetter("unit"), texts)), return_inverse=True)[1]
+    found = _Classes(np.full(n, _NOTHING), np.full(n, _NOTHING), np.zeros(n), units)
+    for i, text in enumerate(texts):
+        found.by_person[i] = place_of.get(label_of.get(text.key, ""), _NOTHING)
+        found.by_rules[i] = place_of.get(said.get(text.key, ""), _NOTHING)
+        found.probability[i] = probability.get(text.key, 0.0)
+    return found
 
 
 def _corrected(
@@ -167,7 +192,7 @@ def _about(classes: IntArray, gender: str) -> FloatArray:
 
 
 def _validation(model: str, classes: Sequence[str], found: _Classes) -> Iterator[Row]:
-    """Make label_validation.csv; shares have weights 1/π, and Wilson's interval of (Σ w)²/Σ w² texts."""
+    """Make label_validation.csv; shares have weights 1/π, and Wilson's interval of (Σ w)²/Σ w² units."""
     by_person, by_rules = found.by_person, found.by_rules
     labelled = (by_person != _NOTHING) & (by_rules != _NOTHING)
     for place, name in enumerate(classes if labelled.any() else ()):
@@ -184,7 +209,7 @@ def _validation(model: str, classes: Sequence[str], found: _Classes) -> Iterator
                 continue
             right, weights = (by_person == by_rules)[chosen], 1.0 / found.probability[chosen]
             part = float(weights @ right / weights.sum())
-            n = weights.sum() ** 2 / np.square(weights).sum()
+            n = weights.sum() ** 2 / np.square(np.bincount(found.units[chosen], weights)).sum()
             low, high = wilson(min(part * n, n), n) or (0.0, 1.0)
             row |= {measure: part, f"{measure}_low": low, f"{measure}_high": high}
         yield row

@@ -18,7 +18,7 @@ from biaskit.report.render.cells import LABEL, UNDEFINED
 from biaskit.report.render.document import PaperTable, TitledTable, listed_table
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, by_labels, column, defined, distinct, where
+from biaskit.tables.query import Row, by_person, column, defined, distinct, where
 
 __all__ = ["headline", "papers"]
 
@@ -39,7 +39,7 @@ def headline(part: Part) -> Iterator[TitledTable]:
         rows_of_model = where(every, model=model)
         if shares := column(defined(rows_of_model, "female_share"), "female_share"):
             shown = f"{percent(min(shares))} to {percent(max(shares))}"
-            if note := by_labels(rows_of_model):
+            if note := by_person(rows_of_model):
                 notes[f"{model}: {note}."] = None
         else:
             shown = UNDEFINED

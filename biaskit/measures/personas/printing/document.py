@@ -16,7 +16,17 @@ from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.query import Row, Tables, apart_from, column, defined, grouped, total, where
+from biaskit.tables.query import (
+    Row,
+    Tables,
+    apart_from,
+    column,
+    defined,
+    finds_nonbinary,
+    grouped,
+    total,
+    where,
+)
 from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
@@ -36,7 +46,7 @@ _PRINTED: Mapping[str, Any] = words_of_kind("personas")["printed"]
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
     """Make every headline table that the run has; `claim`: whether titles may name GAS(P)'s tables."""
     shown = [*_validation(claim, tables.get("gender_validation", ()))]
-    shown += _representation(claim, tables.get("representation", ()))
+    shown += _representation(claim, tables)
     shown += laid_out("label_validation", with_who(tables.get("label_validation", ())))
     shown += _words(tables.get("marked_words", ()), tables.get("word_lists", ()))
     shown += group_tables(tables.get("group_words", ()), tables.get("group_lists", ()))
@@ -74,13 +84,13 @@ def _validation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     yield from laid_out("gender_validation", lines, place=claim.place("GAS(P), Table 1"))
 
 
-def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
+def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
     """Make a line per occupation (and debiasing prompt), the mean of its prompts."""
-    means = where(rows, template_id=ALL)
+    means = where(tables.get("representation", ()), template_id=ALL)
     if means and "debiasing_id" in means[0] and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_debiasing(means)
         return
-    lines, has_workforce = [], bool(defined(means, "workforce_share"))
+    lines, not_found, has_workforce = [], False, bool(defined(means, "workforce_share"))
     for row in means:
         n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
@@ -89,10 +99,17 @@ def _representation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
             line["labels"] = row["n_labelled"] or 0
         if not has_workforce:
             del line["workforce_share"]
+        if not (row["n_nonbinary"] or finds_nonbinary(tables, row["model"])):
+            line["nonbinary_share"], not_found = None, True
         lines.append(line)
     notes, is_corrected = _PRINTED["representation"], bool(means) and "share_corrected" in means[0]
-    said = {"place": claim.place("GAS(P), Figure 2"), "corrected": notes["corrected"] * is_corrected}
-    yield from laid_out("representation", lines, **said, workforce=notes["workforce"] * has_workforce)
+    said = {
+        "place": claim.place("GAS(P), Figure 2"),
+        "workforce": notes["workforce"] * has_workforce,
+        "not_found": notes["not_found"] * not_found,
+        "corrected": notes["corrected"] * is_corrected,
+    }
+    yield from laid_out("representation", lines, **said)
 
 
 def _by_debiasing(means: Sequence[Row]) -> Iterator[TitledTable]:

@@ -59,6 +59,7 @@ class TextDocument:
     place: int
     debiasing_id: int | None = None
     context: str | None = None
+    person_gender: str | None = None  # of the person described, as the user's own column knows it
     group: str | None = None  # what the user's own column says of it
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read it, or most of its author's texts
@@ -75,13 +76,18 @@ class TextDocument:
 
     @property
     def gender(self) -> str | None:
-        """The gender its words count for: the requested one (unless held out), else the inferred one.
+        """The gender its words count for: requested (unless held out), else known, else inferred.
 
         None for a text that was refused, is empty, or that the rules cannot read.
         """
         if self.refused or self.empty:
             return None
-        return self.requested_gender or (self.association.gender if self.read else None)
+        return self.requested_gender or self.person_gender or self.inferred_gender
+
+    @property
+    def inferred_gender(self) -> str | None:
+        """What the rules say, whatever is requested or known."""
+        return self.association.gender if self.read else None
 
     @property
     def unit(self) -> str:
@@ -121,6 +127,7 @@ class TextDocuments:
     imported: bool = False
     n_unused: int = 0  # stored rows that this question does not need
     group_column: str | None = None  # the column that each text's `group` comes from
+    person_column: str | None = None  # the column of the known genders
 
     def counts_of(self, texts: Iterable[TextDocument]) -> csr_matrix:
         """Pick the counts of some texts, `[texts, words]`."""
@@ -176,6 +183,7 @@ def texts_of(
     rows = (answerers or Answerers()).counting(rows, answers=True)
     if imported := manifest.imported:
         documents = read_imported(design, rows, imported.get("group_col"))
+        documents = replace(documents, person_column=imported.get("person_gender_col"))
     else:
         documents = read_documents(design, manifest.models, rows)
     if not documents.texts:
@@ -294,6 +302,8 @@ def why_not(row: Mapping[str, Any]) -> str | None:
         return "its `sample` is not a number"
     if row["requested_gender"] not in (None, *GENDERS):
         return "its gender is not one that a prompt can request"
+    if row.get("person_gender") not in (None, *GENDERS):
+        return "the gender of its person is unknown"
     if row["finish_reason"] not in (None, *get_args(Finish)):
         return "its finish reason is unknown"
     if not isinstance(row.get("group"), str | None):
@@ -303,7 +313,7 @@ def why_not(row: Mapping[str, Any]) -> str | None:
 
 _OF_ROW = (
     *("key", "model", "occupation", "template_id", "sample", "requested_gender"),
-    *("debiasing_id", "context", "group"),
+    *("debiasing_id", "context", "person_gender", "group"),
 )
 """What a text takes from its row as it stands."""
 _ROW = ("model", "occupation", "template_id", "requested_gender", "sample", "finish_reason", "text")

@@ -42,6 +42,7 @@ SUFFIXES = (*_DELIMITERS, ".jsonl", ".ndjson", *BINARY)
 _UNICODE_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SEP_LINE = re.compile(r'("?sep=([^\r\n"])"?)(?=\r?\n)', re.IGNORECASE)
 _LINE_END = re.compile(r"\r*\n|\r")
+_GENDERS = ("gender", "person_gender")  # roles that a JSON object may lack
 _TEXTS = Inputs(CorpusError, most=4 * 2**30)
 
 
@@ -186,22 +187,24 @@ def _csv_records(text: str, where: str, columns: Mapping[str, str], delimiter: s
 def _json_records(text: str, where: str, columns: Mapping[str, str]) -> Records:
     records: list[Record] = []
     header: tuple[str, ...] = ()  # keys of the first object
-    gender_met = "gender" not in columns
+    met = set[str]()  # roles
     for number, line in enumerate(text.split("\n"), start=1):  # U+2028 and "\r" are characters of a text
         if not line.strip(" \t\r"):
             continue
         here = f"{where}, line {number}"
         values = json_object(line, here)
         header = header or tuple(values)
-        gender_met = gender_met or columns["gender"] in values
         for role, column in columns.items():
-            if role != "gender" and column not in values:
+            if column in values:
+                met.add(role)
+            elif role not in _GENDERS:
                 raise _no_column(here, column, list(values))
         records.append((number, {role: values.get(column) for role, column in columns.items()}))
     if not records:
         raise CorpusError(f"{where} is empty. Write a JSON object on a line for each text.")
-    if not gender_met:
-        raise _no_column(where, columns["gender"], header)
+    for role, column in columns.items():
+        if role not in met:
+            raise _no_column(where, column, header)
     return header, records
 
 

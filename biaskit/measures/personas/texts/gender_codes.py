@@ -16,11 +16,11 @@ NO_CODES: Mapping[str, str] = {}
 
 
 class GenderCodes:
-    """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender is requested".
+    """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender".
 
     Case and the white space around a code do not count; an empty one is None. The argument `codes` (the study
-    key `gender_codes`) takes precedence; it maps to female, male, nonbinary, or to none or "" for "not
-    requested", and a wrong value in it is a `StudyError`.
+    key `gender_codes`) takes precedence; it maps to female, male, nonbinary, or to none or "" for "no
+    gender", and a wrong value in it is a `StudyError`.
     """
 
     def __init__(self, codes: Mapping[str, str] = NO_CODES) -> None:
@@ -29,7 +29,7 @@ class GenderCodes:
             if gender not in (*_CODES, "", "none"):
                 raise StudyError(
                     f"gender_codes: {shown(code)} = {shown(gender)} is not a gender."
-                    f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (no gender requested)."
+                    f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (no gender)."
                 )
             folded, value = _folded(str(code)), gender if gender in _CODES else None
             if mapped.setdefault(folded, value) != value:

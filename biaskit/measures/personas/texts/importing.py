@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ def read_texts(
     *,
     text: str = "text",
     gender: str | None = None,
+    person_gender: str | None = None,
     occupation: str | None = None,
     model: str | None = None,
     group: str | None = None,
@@ -63,30 +65,35 @@ def read_texts(
 ) -> ImportedTexts:
     """Check texts and count what they are; the arguments from `text` to `group` name columns.
 
-    Text is text: "NA", "None" and the empty text are texts. An empty or missing gender is "not requested",
-    and an empty group is none. A missing text is an error: a text "NA" that pandas read as missing is lost,
-    and only the reader of the file can prevent that. Raises what `open_file` does.
+    Text is text: "NA", "None" and the empty text are texts. An empty or missing gender is "not requested" or
+    "not known", and an empty group is none. A missing text is an error: a text "NA" that pandas read as
+    missing is lost, and only the reader of the file can prevent that. Raises what `open_file` does.
     """
-    column_of = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
+    column_of = {"text": text, "gender": gender, "person_gender": person_gender}
+    column_of |= {"occupation": occupation, "model": model, "group": group}
     columns = {role: column for role, column in column_of.items() if column is not None}
     if isinstance(texts, str | Path):
         source = open_file(texts, columns, encoding, separator)
     else:
         source = open_frame(texts, columns)
     reading, rows = GenderCodes(gender_codes), list(_rows(source))
-    codes = Counter(str(row["requested_gender"]) for row in rows)
-    unknown = [(code, n) for code, n in codes.most_common() if code not in reading]
-    if unknown:
-        listed_codes = ", ".join(f"{shown(code)} ({count(n, 'text')})" for code, n in unknown[:8])
-        more = ", …" if len(unknown) > 8 else ""
-        raise CorpusError(
-            f"{source.where}: {one_line(source.columns['gender'])} has unknown gender codes:"
-            f" {listed_codes}{more}. {how_to_map(code for code, _ in unknown[:3])}"
-        )
     if not rows:
         raise CorpusError(f"{source.where} has no texts. Give at least one.")
-    for row in rows:
-        row["requested_gender"] = reading[row["requested_gender"]]
+    codes: dict[str, Counter[str]] = {}
+    for role, name in _GENDERS.items():
+        if role not in columns:
+            continue
+        codes[role] = counts = Counter(map(itemgetter(name), rows))
+        unknown = [(code, n) for code, n in counts.most_common() if code not in reading]
+        if unknown:
+            listed_codes = ", ".join(f"{shown(code)} ({count(n, 'text')})" for code, n in unknown[:8])
+            more = ", …" if len(unknown) > 8 else ""
+            raise CorpusError(
+                f"{source.where}: {one_line(columns[role])} has unknown gender codes:"
+                f" {listed_codes}{more}. {how_to_map(code for code, _ in unknown[:3])}"
+            )
+        for row in rows:
+            row[name] = reading[row[name]]
     groups = Counter(row["group"] for row in rows if row.get("group") is not None)
     if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
         such_as = f", such as {shown(next(iter(groups)))}" if groups else ""
@@ -102,7 +109,7 @@ def read_texts(
 
 def _notes(
     source: TextSource,
-    codes: Counter[str],
+    codes: Mapping[str, Counter[str]],
     reading: GenderCodes,
     rows: Sequence[Mapping[str, Any]],
     labels: Mapping[str, Counter[str]],
@@ -114,11 +121,13 @@ def _notes(
         if role not in source.columns and usual and usual[0] not in source.columns.values():
             said = says["unused_gender" if role == "gender" else "unused"]
             yield said.format(shown(usual[0]), role, shlex.quote(usual[0]))
-    if "gender" in source.columns:
-        read = []
-        for code, n in sorted(codes.items()):
+    for role, counts in codes.items():
+        read, column = [], source.columns[role]
+        for code, n in sorted(counts.items()):
             read.append(f"{shown(code)} as {reading[code] or 'no gender'} ({n:,})")
-        yield says["codes"].format(", ".join(read))
+        yield says["codes"][role].format(", ".join(read))
+        if (role == "gender") != bool(_SAYS_REQUESTED.search(column)):
+            yield says["which"][role].format(shown(column), shlex.quote(column))
     if n_thoughts := sum("raw" in row for row in rows):
         yield says["thoughts"].format(n_thoughts)
     if n_empty := sum(not row["text"].strip() for row in rows):
@@ -127,6 +136,8 @@ def _notes(
         yield from case_notes(what, counts)
 
 
+_GENDERS = {"gender": "requested_gender", "person_gender": "person_gender"}  # role of a column → name in rows
+_SAYS_REQUESTED = re.compile("request|prompt|asked|instruct|specif", re.IGNORECASE)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -151,12 +162,14 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
         answer = without_thoughts(cells["text"])
         key, model = key_of([ROW_FORMAT, source.digest, number]), cells.get("model", source.label)
         row: dict[str, Any] = {"key": key, "model": model, "occupation": cells.get("occupation", UNNAMED)}
-        requested = cells.get("gender", "").strip()
+        requested = cells["gender"].strip() if "gender" in cells else None
         row |= {"template_id": TEMPLATE, "requested_gender": requested, "sample": number}
         row |= dict.fromkeys(("seed", "prompt_format", "prompt")) | {"text": answer}
         if answer != cells["text"]:
             row["raw"] = cells["text"]
         row |= dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at"))
+        if "person_gender" in cells:
+            row["person_gender"] = cells["person_gender"].strip()
         if "group" in cells:
             row["group"] = cells["group"] if cells["group"].strip() else None
         yield row
