@@ -129,8 +129,10 @@ def analyze_texts(
     if not compares_genders and "clusters" not in (options.get("settings") or {}):
         # Without SRB only clusters need word vectors, which take longer than all the rest.
         study = study.model_copy(update={"clusters": False})
-    if len(imported.models) > 1 and ALL in imported.models:
-        raise UsageError("A model is called all, which the tables use for the total: rename it.")
+    occupations = set(map(itemgetter("occupation"), imported.rows))
+    for kind, names in (("A model", imported.models), ("An occupation", occupations)):
+        if len(names) > 1 and ALL in names:
+            raise UsageError(f"{kind} is called all, which the tables use for the total: rename it.")
     if group_col is not None:
         check_unmarked(study.unmarked, list(imported.groups), group_col)
     elif study.unmarked:

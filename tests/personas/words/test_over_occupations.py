@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from fakes.personas_runs import only, table
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from personas.words.test_transfer import Rows, area, made, texts
 from scipy.sparse import csr_matrix
 
+import biaskit as bk
+from biaskit.errors import UsageError
 from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.labelled_texts import overlap_weights
 from biaskit.measures.personas.words.lists import word_lists
@@ -163,3 +166,9 @@ def test_the_area_of_a_file_has_its_interval_over_texts(tmp_path: Path) -> None:
     assert float(tested["ci_low"]) == pytest.approx(float(mean["ci_low"]) - 0.5)
     significant, outside = float(tested["p_value"]) < 0.05, float(mean["ci_low"]) > 0.5
     assert significant == outside
+
+
+def test_an_occupation_beside_others_is_not_called_as_the_total_is(tmp_path: Path) -> None:
+    texts = pd.DataFrame({"text": ["She is kind.", "He is kind."], "job": ["all", "cook"]})
+    with pytest.raises(UsageError, match="An occupation is called all"):
+        bk.analyze_texts(texts, occupation="job", out=tmp_path / "run", watcher=bk.Silent())

@@ -92,8 +92,7 @@ def make_lists(
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
     of_english = counts_in(english, words)
     compared = list(text_comparisons(documents, study))
-    # Runs made before name the occupation of texts without one `all`.
-    pooled = [] if ALL in documents.occupations else [*over_occupations(compared)]
+    pooled = list(over_occupations(compared))
     every = [*pooled, *compared]
     lists_of, overall = _Lists(), _Lists()
     for done, comparison in enumerate(every):
