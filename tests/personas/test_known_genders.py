@@ -321,7 +321,7 @@ def test_a_cell_of_no_non_binary_people_is_empty_unless_they_would_be_found() ->
         (printed,) = personas_document(every, {"signature": ""}, [], Claim.NONE).tables[-1:]
         return f"{printed.rows} {printed.note}"
 
-    assert "people called they are recognised only by" in cells()
+    assert "people called “they” are recognised only by" in cells()
     assert "'0.0'" not in cells()
     known = cells(representation=[represented(nonbinary_share=0.0, n_known=900)])
     assert "'0.0'" in known

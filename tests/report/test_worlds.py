@@ -296,7 +296,7 @@ def test_they_alone_moving_is_no_direction_unless_shares_of_all_words_are_asked_
 
 @pytest.mark.nightly
 def test_page_table_check_and_python_agree_on_many_pages(tmp_path: Path) -> None:
-    assert sum(rows_agree(tmp_path / str(number), number) for number in range(6, 106)) > 80
+    assert sum(rows_agree(tmp_path / str(number), number) for number in range(6, 106)) > 70
 
 
 @pytest.mark.slow
