@@ -11,13 +11,13 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.power import plan_sentence
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
 from biaskit.records import PROBE_FORMATS, Failed, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending
 from biaskit.runs.rows import NoRow
+from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.score_rows import row_of
 from biaskit.runs.score_work import ScoreWork
 from biaskit.runs.session import Session
