@@ -1,1 +1,1 @@
-"""Decisions: does the same case get another answer when the person is a woman, a man, of another race?"""
+"""Decisions about people: is the same case answered otherwise for a woman, a man, another race."""
