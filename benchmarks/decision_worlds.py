@@ -13,14 +13,19 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from biaskit.measures.decisions.gaps import decision_gaps, gaps_of
+from biaskit.measures.decisions.order import decision_order
 from biaskit.stats.arrays import FloatArray, IntArray
 from biaskit.stats.cases import Decisions, within_cases
+from biaskit.stats.contrasts import adjust
 from biaskit.stats.crossed import crossed_test
 from biaskit.stats.ratios import equal_groups, impact_ratios
 
@@ -166,7 +171,45 @@ class Rows:
         return Decisions(group, np.zeros(len(group), int), np.arange(len(group)), None), x
 
 
-World = Crossed | Chosen | Postings | Rows
+@dataclass(frozen=True)
+class Pairs:
+    """A woman and a man shown together, in both orders, one of them chosen."""
+
+    n_pairs: int
+    n_cases: int
+    pair: float = 0.3
+    effect: float = 0.0
+    first: float = 1.0  # what the first place adds
+    first_by_case: float = 0.5
+    interaction: float = 0.3  # case × sex
+    noise: float = 0.3
+
+    def probabilities(self, rng: np.random.Generator) -> FloatArray:
+        """P(woman) by pair, case and whether she is first: `[pairs, cases, 2]`."""
+        pair = self.pair * rng.standard_normal((self.n_pairs, 1)) + self.effect
+        both = pair + self.interaction * rng.standard_normal(self.n_cases)
+        place = self.first + self.first_by_case * rng.standard_normal(self.n_cases)
+        noise = self.noise * rng.standard_normal((self.n_pairs, self.n_cases, 2))
+        return expit(both[:, :, None] + place[:, None] * np.array([1.0, -1.0]) + noise)
+
+    def sample(self, rng: np.random.Generator) -> tuple[Decisions, FloatArray]:
+        x = self.probabilities(rng).mean(axis=2).ravel()
+        a, b = (code.ravel() for code in np.indices((self.n_pairs, self.n_cases)))
+        group, person = np.repeat([0, 1], len(x)), np.concatenate([a, a + self.n_pairs])
+        rows = Decisions(group, np.zeros(2 * len(x), int), person, np.tile(b, 2), None, 2, paired=True)
+        return rows, np.concatenate([x, 1 - x])
+
+    def frame(self, rng: np.random.Generator) -> pd.DataFrame:
+        p, made = self.probabilities(rng), []
+        for a, b, order in np.ndindex(p.shape):
+            own = {"case": f"c{b}", "pair": f"p{a}", "race": ""}
+            woman = {"person": f"w{a}", "sex": "female", "position": 1 + order, "p_yes": p[a, b, order]}
+            man = {"person": f"m{a}", "sex": "male", "position": 2 - order, "p_yes": 1 - p[a, b, order]}
+            made += [own | woman, own | man]
+        return pd.DataFrame(made).assign(question="invite", wording="", job="")
+
+
+World = Crossed | Chosen | Pairs | Postings | Rows
 
 
 def of_gap(world: World, n_worlds: int, truth: float = 0.0) -> Counts:
@@ -216,6 +259,75 @@ def of_ratios(world: World, n_worlds: int, truth: FloatArray, *, counted: bool) 
             equal = equal_groups(ratios, rng)
             counts["p_equal"] += equal is not None and equal[2] < 0.05
     return {name: 100 * n / n_worlds for name, n in counts.items()}
+
+
+def frame_of(world: Crossed, rng: np.random.Generator) -> pd.DataFrame:
+    """Rows of decisions.csv of a world with groups sex × race, women first."""
+    rows, x = world.sample(rng)
+    races = np.array(["White", "Black", "Asian", "Hispanic"])
+    half = len(world.people) // 2
+    names = {"person": rows.person, "case": rows.case, "job": 0 if rows.job is None else rows.job}
+    frame = pd.DataFrame({**names, "p_yes": x, "race": races[rows.group % half]})
+    return frame.assign(
+        sex=np.where(rows.group < half, "female", "male"), question="hire", wording="", position=None
+    )
+
+
+def of_pages(world: Crossed, n_worlds: int) -> Counts:
+    """How many pages of sex and race name a direction, and how many call a lead equivalent."""
+    named = same = 0
+    for rng in generators(world, n_worlds):
+        tests = [gap.contrast("m", 0.05) for gap in gaps_of(frame_of(world, rng))]
+        judged = adjust([test for test in tests if test.context == "hire"])
+        named += any(row.verdict in ("higher", "lower") for row in judged)
+        same += judged[0].verdict == "equivalent"
+    return {"named": 100 * named / n_worlds, "equivalent": 100 * same / n_worlds}
+
+
+def of_flips(world: Crossed, n_worlds: int) -> Counts:
+    """Different decisions of a woman and a man less those of two of one sex, in points: mean and SD."""
+    apart = []
+    for rng in generators(world, n_worlds):
+        row = decision_gaps(frame_of(world, rng)).iloc[0]
+        apart.append(row["to_a"] + row["to_b"] - row["same_group"])
+    points = 100 * np.array(apart)
+    return {
+        "mean": float(points.mean()),
+        "se": float(points.std() / np.sqrt(n_worlds)),
+        "sd": float(points.std()),
+    }
+
+
+def of_places(world: Pairs | Chosen, n_worlds: int) -> Counts:
+    """How often the interval of the first place holds the mean over very many cases."""
+    many = replace(world, n_cases=20_000)
+    rng = np.random.default_rng(1)
+    if isinstance(world, Pairs):
+        p = replace(many, n_pairs=40).probabilities(rng)
+        truth = float((p[:, :, 0] + 1 - p[:, :, 1]).mean() / 2)
+    else:
+        truth = float(np.mean([first_chosen(many, rng).mean() for _ in range(20)]))
+    held, widths = 0, []
+    for rng in generators(world, n_worlds):
+        if isinstance(world, Pairs):
+            frame = world.frame(rng)
+        else:
+            chosen = first_chosen(world, rng)
+            one = {"case": np.arange(world.n_cases), "person": "a", "position": 1, "selected": chosen}
+            frame = pd.DataFrame(one).assign(question="", wording="", job="", sex="", race="")
+        row = decision_order(frame, choice=2 if isinstance(world, Pairs) else world.k).iloc[0]
+        held += row["ci_low"] <= truth <= row["ci_high"]
+        widths.append(row["ci_high"] - row["ci_low"])
+    return {"held": 100 * held / n_worlds, "width": 100 * float(np.mean(widths)), "truth": 100 * truth}
+
+
+def first_chosen(world: Chosen, rng: np.random.Generator) -> FloatArray:
+    """Whether the one shown first is chosen, in each case `[H]`."""
+    group = np.tile(np.arange(world.k), (world.n_cases, 1))
+    names = world.name * rng.standard_normal(world.k * world.people)
+    person = group * world.people + rng.integers(0, world.people, group.shape)
+    utility = names[person] + world.place * (group == 0) + rng.gumbel(size=group.shape)
+    return (np.argmax(utility, axis=1) == 0).astype(float)
 
 
 def generators(world: object, n: int) -> Iterator[np.random.Generator]:
@@ -321,6 +433,26 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Counts]]]:
     for people in (10, 100):
         yield ratio(f"1.0 one of 8, {people} a group", Chosen(8, people), np.ones(8), True)
     yield ratio("1.0 rows 8×125", Rows((125,) * 8, (0.125,) * 8), np.ones(8), True)
+
+    for n_pairs, n_cases in ((3, 4), (5, 8), (20, 32)):
+        for pair in (0.0, 0.15, 0.5):
+            yield gap(f"pairs {n_pairs}×{n_cases} sd {pair}", Pairs(n_pairs, n_cases, pair))
+    yield gap("pairs 20×32, 0.2", Pairs(20, 32, effect=0.2))
+    plain = Crossed((5,) * 8, 32, n_jobs=4)
+    for name in (0.0, 0.15, 0.3):
+        yield f"pages null sd {name}", partial(of_pages, replace(plain, name=name))
+        yield (
+            f"pages null sd {name} case×group 0.3",
+            partial(of_pages, replace(plain, name=name, interaction=0.3)),
+        )
+    women = (0.3,) * 4 + (0.0,) * 4
+    yield "pages women 0.3", partial(of_pages, replace(plain, effects=women))
+    for each, name in ((10, 0.0), (10, 0.5), (2, 0.5)):
+        yield f"flips null 2×{each} sd {name}", partial(of_flips, Crossed((each, each), 32, name, noise=0.5))
+    for pair_world in (Pairs(5, 8), Pairs(20, 32), Pairs(20, 32, first_by_case=0.0), Pairs(20, 8, first=2.0)):
+        yield f"order {pair_world}", partial(of_places, pair_world)
+    for k, place in ((8, 0.5), (8, 2.5), (4, 0.0)):
+        yield f"order one of {k} place {place}", partial(of_places, Chosen(k, 100, 300, place=place))
 
 
 def main() -> None:

@@ -82,10 +82,15 @@ class Table:
         )
 
     def ends(self) -> tuple[FloatArray, FloatArray] | None:
-        """What the outcome lies between, `[n]`, where a list of the likeliest tokens leaves it open."""
-        if self.counted or not (self.rows["p_high"] > self.rows["p_low"]).any():
+        """What the outcome lies between, `[n]`, where a list of the likeliest tokens leaves it open.
+
+        Intervals of samples stand in the same columns, and are no bounds.
+        """
+        rows = self.rows
+        open_ = (rows["p_high"] > rows["p_low"]) & ~(rows["n_answers"] > 0)
+        if self.counted or not open_.any():
             return None
-        low, high = (self.rows[name].fillna(self.rows["x"]) for name in ("p_low", "p_high"))
+        low, high = (rows[name].where(open_, rows["x"]) for name in ("p_low", "p_high"))
         return low.to_numpy(float), high.to_numpy(float)
 
 
@@ -112,7 +117,8 @@ def tables_of(
     for question, asked in known.groupby("question", sort=False):
         counted = bool(asked["p_yes"].isna().all())
         asked = asked.assign(x=asked["selected"] if counted else asked["p_yes"])
-        fixed = ["wording"] if places or not (asked["pair"] != "").any() else ["wording", "position"]
+        in_pairs = choice == 2 and bool((asked["pair"] != "").all())
+        fixed = ["wording", "position"] if in_pairs and not places else ["wording"]
         answered = _averaged(asked[asked["x"].notna()], fixed)
         unanswered = asked[asked["x"].isna()]
         jobs = [*asked["job"].unique()]
