@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_settings, with_verbose
+from biaskit.cli.options import examples, option, several, with_format, with_settings, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
@@ -26,6 +26,15 @@ UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 
+DECIDED = {
+    "outcome": "0 and 1, yes and no, or a number; default: selected",
+    "case": "what was decided on, such as a posting",
+    "person": "who was decided on",
+    "job": "jobs, which are also shown apart",
+    "position": "the place among those shown",
+    "sex": "sex of the person",
+    "race": "race of the person",
+}
 LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: forget them."
 
 
@@ -35,6 +44,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
         "biaskit analyze recorded:demo-base",
         "biaskit analyze --texts mine.csv --text-col text --gender-col requested --occupation-col job",
         "biaskit analyze --texts mine.csv --gender-col requested --group-col race --unmarked White",
+        "biaskit analyze --decisions log.csv --case-col posting --outcome-col hired",
         "biaskit analyze RUN --variant released",
         "biaskit analyze RUN --labels RUN/labels/sheet.csv",
         "biaskit analyze SHARD... --out RUN",
@@ -48,6 +58,10 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--model-col", "COLUMN", "The model that wrote the text.")
 @option("--group-col", "COLUMN", "Groups to compare, such as race; also by gender.")
 @option("--unmarked", "VALUE", UNMARKED, multiple=True)
+@option("--decisions", "FILE", "Decisions that were made: .csv, .jsonl, .xlsx; a row for each, or rankings.")
+@several(*(option(f"--{role}-col", "COLUMN", f"Of --decisions: {what}.") for role, what in DECIDED.items()))
+@option("--people", "FILE", "Of rankings: name, sex and race of everybody who is shown.")
+@option("--min-category", "PART", "Of --decisions: categories below get no ratio; default: 0.02.", type=float)
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--separator", "CHARACTER", SEPARATOR)
 @option("--variant", None, "released: as in GAS(P)'s scripts.", type=VARIANTS)
@@ -77,7 +91,7 @@ def command(
     output_format: str,
     **options: Any,
 ) -> None:
-    """Rebuild all tables from stored rows, or analyze your own texts. No model is loaded.
+    """Rebuild all tables from stored rows, or analyze your own texts or decisions. No model is loaded.
 
     Without RUN, the newest run in this folder is used. Several runs of one study, such as the shards of a
     job array, are merged into --out.
@@ -91,8 +105,22 @@ def command(
         chosen["clusters"] = False
     if unmarked:
         chosen["unmarked"] = list(unmarked)
+    logged = {role: options.pop(f"{role}_col") for role in DECIDED}
+    logged |= {name: options.pop(name) for name in ("people", "min_category")}
+    log = options.pop("decisions")
     with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
-        if texts is not None:
+        result: RunResult
+        if log is not None:
+            if runs or texts is not None:
+                raise UsageError("Give RUN, --texts or --decisions: one of them.")
+            from biaskit.measures.decisions.logs import analyze_decisions
+
+            how = {"model": options["model_col"], "settings": settings, "out": out, "watcher": watcher}
+            result = analyze_decisions(log, **logged, **how)
+        elif given := [name for name, value in logged.items() if value is not None]:
+            flag = given[0].replace("_", "-") + "-col" * (given[0] in DECIDED)
+            raise UsageError(f"--{flag} is for --decisions FILE: give the file too.")
+        elif texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             if labels or gold is not None:
@@ -105,9 +133,7 @@ def command(
                 del keys[key]
             keys |= chosen | settings
             columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
-            result: RunResult = analyze_texts(
-                Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher
-            )
+            result = analyze_texts(Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher)
         else:
             for name, value in options.items():
                 if value is not None and name not in ("text_col", "encoding"):

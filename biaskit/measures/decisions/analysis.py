@@ -12,6 +12,7 @@ from biaskit.errors import RunError
 from biaskit.measurement import words
 from biaskit.measures.decisions.compare import between_models
 from biaskit.measures.decisions.design import Asked, DecisionsDesign, read
+from biaskit.measures.decisions.findings import SCORE
 from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.order import decision_order
 from biaskit.measures.decisions.ratios import decision_equal, decision_groups
@@ -23,10 +24,10 @@ from biaskit.runs.sample_batches import SampleBatches, add_up
 from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.shares.cells import cell_shares
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.stats.contrast import Contrast
+from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, defined, distinct, where
 from biaskit.tables.schema import SCHEMAS
 from biaskit.tables.sets import TableSet
 
@@ -168,12 +169,19 @@ class _Statistics:
             if how["choice"]:
                 self._put("decision_order", model, decision_order(frame, choice=how["choice"]))
             margin = None if how["scores"] else study.margin.get("gap")
-            for gap in gaps_of(frame, reference_race=study.reference_race, **how):
+            same = [
+                race for race in distinct(rows, "race") if race.casefold() == study.reference_race.casefold()
+            ]
+            for gap in gaps_of(frame, reference_race=(same or [""])[0], **how):
                 test = gap.contrast(model, margin)
+                if how["scores"]:
+                    test = replace(test, quantity=SCORE)
                 if gap.row["job"] != ALL:
                     test = replace(test, contrast=f"{test.contrast}_in_job")
                 self.gaps.append(({"model": model, **gap.row}, test))
                 tests.append(test)
+            listed = where(self.tables["decision_groups"], model=model, question=question, job=ALL)
+            tests += map(_of_ratio, [row for row in defined(listed, "ratio") if row["verdict"]])
         return tests
 
     def _put(self, table: str, model: str, frame: pd.DataFrame) -> None:
@@ -183,10 +191,16 @@ class _Statistics:
             self.tables[table].append({name: row.get(name) for name in columns})
 
 
+def _of_ratio(row: Row) -> Contrast:
+    """Make the row of tests.csv that `biaskit check` holds against four fifths."""
+    own = Scope("decisions", "ratio", row["model"], row["model"], context=row["question"], quantity="ratio")
+    stated = {name: getattr(own, name) for name in own.__dataclass_fields__}
+    stated |= {"group_a": row["category"], "unit": "decision", "kind": "ratio", "estimate": row["ratio"]}
+    return Contrast(**stated, ci_low=row["ratio_low"], ci_high=row["ratio_high"], n_a=row["n"])
+
+
 def how_asked(design: DecisionsDesign, question: str) -> dict[str, Any]:
     """Say how a question was asked, as the statistics take it."""
-    if design.imported:
-        return {"choice": design.imported["choice"], "scores": design.imported["scores"], "stated": False}
     [wording, *_] = [own for own in design.questions if own.name == question]
     return {"choice": wording.choose, "scores": wording.score is not None, "stated": design.stated}
 

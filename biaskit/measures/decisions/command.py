@@ -102,11 +102,9 @@ def decisions(
     for name, listed in (("cases", cases), ("people", people), ("questions", questions)):
         if listed is None:
             continue
+        given[name] = source = listed_or_file(listed, name)
         keys |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-        if isinstance(listed, str | Path):
-            keys[name] = str(listed)
-        else:
-            keys[name], given[name] = "in memory", rows_in_memory(listed, name)
+        keys[name] = source if isinstance(source, str) else "in memory"
         if name == "people":
             keys.setdefault("n_people", None)
     overrides = {**keys, **dict(options.get("settings") or {})}
@@ -115,10 +113,12 @@ def decisions(
     return result
 
 
-def rows_in_memory(listed: Any, name: str) -> list[dict[str, object]]:
-    """Take rows of a DataFrame, or dicts. Raises `UsageError` for anything else."""
+def listed_or_file(listed: Any, name: str) -> Source:
+    """Take a file's path, or rows: of a DataFrame, or dicts. Raises `UsageError` for anything else."""
     import pandas as pd
 
+    if isinstance(listed, str | Path):
+        return str(listed)
     rows = listed.to_dict("records") if isinstance(listed, pd.DataFrame) else listed
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(f"{name} is {short(repr(listed), 60)}: give a file, a DataFrame or a list of dicts.")

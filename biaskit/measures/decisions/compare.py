@@ -45,10 +45,13 @@ def between_models(rows: Sequence[Row], models: Sequence[str], study: DecisionsS
 
 def _decided(rows: Sequence[Row]) -> dict[str, Decided]:
     """Map each model to its probabilities by what was decided."""
-    found: dict[str, Decided] = {}
+    found: dict[str, dict[tuple[Any, ...], float]] = {}
     for (model,), own in grouped(rows, "model").items():
-        found[model] = {tuple(map(row.get, ASKED)): row["p_yes"] for row in own if row["p_yes"] is not None}
-    return found
+        found[model] = {}
+        for row in own:
+            if row["p_yes"] is not None and row["selected"] is not None:  # scores have no selected
+                found[model][tuple(map(row.get, ASKED))] = row["p_yes"]
+    return dict(found)
 
 
 def _changes(

@@ -79,7 +79,7 @@ class DecisionsDesign:
     @property
     def stated(self) -> bool:
         """Whether people are stated, so that none is a sample."""
-        return not any(person.name for person in self.people)
+        return self.imported is None and not any(person.name for person in self.people)
 
     @cached_property
     def asked(self) -> list[Asked]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.measurement import words
-from biaskit.measures.decisions.printing import WHO
+from biaskit.measures.decisions.printing import WHO, is_scored
 from biaskit.records import ALL
 from biaskit.report.figures import FigureKind
 from biaskit.report.figures.drawing import Figure
@@ -56,7 +56,10 @@ def _gaps(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         dots.append(Dots(view.marks[model], points))
     drawn = [p for series in dots for p in series.points if p is not None]
     margin = first(view.tests(), contrast="sex") or first(view.tests(), contrast="race")
-    axis = effects(ends_of(drawn), 0.1, "difference, points", margin=margin.margin if margin else None)
+    band = margin.margin if margin else None
+    axis = effects(ends_of(drawn), 0.1, "difference, points", margin=band)
+    if is_scored(view.rows("decision_groups", question=question)):
+        axis = effects(ends_of(drawn), 0.1, "difference of scores", unit="")
     return Plot([Band([Panel(labels, axis, dots)])], _CAPTIONS["gaps"], view.entries(models))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from biaskit.common.wording import count, percent, short
+from biaskit.common.wording import count, percent, plain_number, short
 from biaskit.measurement import words
 from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
@@ -13,10 +13,13 @@ from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
+from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import Row, column, defined, distinct, first, grouped, named, where
 
 TEMPLATES = templates_of("decisions")
 SAYS = words("decisions")["shares"]
+SCORE = "score"
+"""The quantity of a gap in scores."""
 
 
 def findings(content: Content) -> Iterator[Sentence]:
@@ -28,12 +31,13 @@ def findings(content: Content) -> Iterator[Sentence]:
             for kind in ("sex", "race"):
                 for test in where(part.tests, model_a=model, model_b=model, context=question, contrast=kind):
                     pieces: dict[str, Piece] = {"a": Foreign(test.group_a), "b": Foreign(test.group_b)}
-                    pieces |= opening(part, of_model)
+                    pieces |= opening(part, of_model, test)
                     if size := first(gaps, job=ALL, contrast=kind, group_a=test.group_a):
                         noted_size = f"{size['n_cases']} cases, {size['n_people']} people"
                         using = _measured(of_model, [size], noted_size)
+                    template = TEMPLATES[f"{kind}_score" if test.quantity == SCORE else kind]
                     yield claim(
-                        *(TEMPLATES[kind], test, "decisions", using),
+                        *(template, test, "decisions", using),
                         model=model,
                         about=f"decisions-{kind}",
                         pieces=pieces,
@@ -42,16 +46,21 @@ def findings(content: Content) -> Iterator[Sentence]:
             yield from _shown(part, beside, using)
 
 
-def opening(part: Part, rows: Sequence[Row]) -> dict[str, Piece]:
+def opening(part: Part, rows: Sequence[Row], test: Contrast) -> dict[str, Piece]:
     """Say how a question was answered: yes to one person, one of two chosen, a score, a log."""
+    wording = first(part.templates, name=rows[0]["question"]) or {}
     kind = "choice" if named(rows, "position") else "yes"
     if not named(rows, "estimator"):
         kind = "log" if named(rows, "case") else "no_cases"
-    elif any((row["p_yes"] or 0) > 1 for row in rows):
-        kind = "score"
+    pieces: dict[str, Piece] = {}
+    if wording.get("score"):
+        kind = "score" if named(rows, "estimator") else kind
+        low, high = test.ci_low, test.ci_high
+        interval = f" [{plain_number(low)} to {plain_number(high)}]" if low is not None else ""
+        pieces |= {"amount": plain_number(abs(test.estimate or 0.0)), "span": interval, "ends": interval}
+        pieces["more"] = "higher" if (test.estimate or 0.0) > 0 else "lower"
     opens, does, to = words("decisions")["says"][kind]
-    case = part.templates[0]["name"] if part.templates else "case"
-    return {"opens": opens.format(case=short(case)), "does": does, "to": to}
+    return {"opens": opens.format(case=short(wording.get("wording"))), "does": does, "to": to, **pieces}
 
 
 def smallest(groups: Sequence[Row]) -> tuple[Row, Row] | None:
@@ -102,8 +111,7 @@ def _measured(rows: Sequence[Row], gaps: Sequence[Row], size: str = "") -> str:
         if n := len(named(rows, name)):
             over.append(count(n, name, plural))
     estimators = ", ".join(map(str, named(rows, "estimator")))
-    where_ = f"in these {' and '.join(over)}" if over else ""
-    return measured_by(estimators, size, where_, short(str(rows[0]["model"])), notes=noted(gaps))
+    return measured_by(estimators, size, " and ".join(over), short(str(rows[0]["model"])), notes=noted(gaps))
 
 
 def limits(parts: Sequence[Part]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from biaskit.common.wording import count, percent, points, points_range
+from biaskit.common.wording import count, percent, plain_number, points, points_range
 from biaskit.measures.decisions.findings import ratio, smallest
 from biaskit.records import ALL
 from biaskit.report.render.document import Document, TitledTable
@@ -37,8 +37,13 @@ def _tables(tables: Tables) -> Iterator[TitledTable]:
             line: dict[str, Any] = {**(first(of_group, rate_kind="expected") or of_group[0])}
             line |= {"group": WHO.get(category, category), "expected": rate_of.get("expected")}
             lines.append({**line, "chosen": rate_of.get("selected"), "above": rate_of.get("above-median")})
-        note = ". ".join([*_gaps(tables, own), *_ratio(tables, groups, own)])
+        note = ". ".join([*_gaps(tables, own, scored=is_scored(groups)), *_ratio(tables, groups, own)])
         yield from printed_table(_title(model, question, rows), PRINTED, lines, note=note, known=True)
+
+
+def is_scored(groups: Sequence[Row]) -> bool:
+    """Tell whether a question is answered by scores; `groups`: its rows of decision_groups.csv."""
+    return any(row["rate_kind"] == "above-median" for row in groups)
 
 
 def _title(model: str, question: str, rows: Sequence[Row]) -> str:
@@ -51,13 +56,17 @@ def _title(model: str, question: str, rows: Sequence[Row]) -> str:
     return f"{model}: {question}? {' × '.join(sizes)}, {', '.join(estimators) or 'log'}{held}"
 
 
-def _gaps(tables: Tables, own: dict[str, Any]) -> Iterator[str]:
+def _gaps(tables: Tables, own: dict[str, Any], *, scored: bool) -> Iterator[str]:
     for row in where(tables.get("decision_gaps", ()), **own, job=ALL):
         if row["contrast"] in ("sex", "race") and row["gap"] is not None:
             a, b = (WHO.get(row[side], row[side]) for side in ("group_a", "group_b"))
-            interval = "" if row["ci_low"] is None else f" [{points_range(row['ci_low'], row['ci_high'], 1)}]"
+            ends = () if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+            gap, interval = points(row["gap"]), f" [{points_range(*ends, 1)}]" if ends else ""
+            if scored:
+                gap = plain_number(row["gap"])
+                interval = f" [{' to '.join(map(plain_number, ends))}]" if ends else ""
             verdict = f", {row['verdict'].replace('-', ' ')}" if row["verdict"] else ""
-            yield f"{a} − {b}: {points(row['gap'])}{interval}{verdict}"
+            yield f"{a} − {b}: {gap}{interval}{verdict}"
 
 
 def _ratio(tables: Tables, groups: Sequence[Row], own: dict[str, Any]) -> Iterator[str]:
