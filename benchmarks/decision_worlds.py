@@ -136,6 +136,8 @@ class Postings:
     interaction: float = 0.0
     centre: float = -1.0
     again: float = 0.0  # part of people who applied before
+    pool: int = 0  # people of each group, who all come again; 0: each once
+    name: float = 0.0
 
     def sample(self, rng: np.random.Generator) -> tuple[Decisions, FloatArray]:
         sizes = rng.poisson(self.size - 2, self.n_cases) + 2
@@ -145,10 +147,15 @@ class Postings:
         utility = log_shares[case] + rng.gumbel(size=(len(case), len(self.shares)))
         group = np.argmax(utility, axis=1)
         by_case = self.interaction * rng.standard_normal((self.n_cases, len(self.shares)))
-        p = expit(self.centre + level[case] + by_case[case, group])
+        person = np.arange(len(case))
+        if self.pool:
+            person = group * self.pool + rng.integers(0, self.pool, len(case))
+            once = np.unique(np.stack([case, person]), axis=1, return_index=True)[1]
+            case, group, person = case[once], group[once], person[once]
+        names = self.name * rng.standard_normal(int(person.max()) + 1)[person]
+        p = expit(self.centre + level[case] + by_case[case, group] + names)
         if self.ratios:
             p = p * np.array(self.ratios)[group]
-        person = np.arange(len(case))
         if self.again:
             old = rng.random(len(case)) < self.again
             for g in range(len(self.shares)):
@@ -402,6 +409,11 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Counts]]]:
                 world = Postings(n, size, confounded=confounded, interaction=0.3, again=again)
                 yield gap(f"postings {n}×{size} confounded {confounded} again {again}", world)
 
+    for pool, size in ((10, 3), (10, 8), (40, 4)):
+        for sd in (0.0, 0.5, 1.0):
+            world = Postings(200, size, pool=pool, name=sd)
+            yield gap(f"postings 200×{size} of a pool of {pool} sd {sd}", world)
+
     def ratio(
         name: str, world: World, truth: FloatArray, counted: bool
     ) -> tuple[str, Callable[[int], Counts]]:
@@ -438,7 +450,7 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Counts]]]:
         for pair in (0.0, 0.15, 0.5):
             yield gap(f"pairs {n_pairs}×{n_cases} sd {pair}", Pairs(n_pairs, n_cases, pair))
     yield gap("pairs 20×32, 0.2", Pairs(20, 32, effect=0.2))
-    plain = Crossed((5,) * 8, 32, n_jobs=4)
+    plain = Crossed((5,) * 8, 32)
     for name in (0.0, 0.15, 0.3):
         yield f"pages null sd {name}", partial(of_pages, replace(plain, name=name))
         yield (

@@ -57,19 +57,23 @@ class Decisions:
         return self.person is not None and len(np.unique(self.person)) < self.n
 
     @cached_property
+    def crossed(self) -> bool:
+        """Whether people are met in several cases each, so that the two can be told apart."""
+        return self.person is None or self.n >= 2 * len(np.unique(self.person))
+
+    @cached_property
     def by_other(self) -> bool:
         """Whether groups are compared within the other attribute: who is met in a case was designed.
 
         Not with fewer than three people of each: where a block has one of each group, half of what tells
         people apart would go with its mean, and V be half of what it is.
         """
-        if self.chosen_of or self.case is None:
+        if self.chosen_of or self.case is None or not self.crossed:
             return False
         if self.person is None:
             return True
         places = np.unique(np.stack([numbered(self.group, self.other), self.person]), axis=1)[0]
-        of_cells = np.bincount(places)
-        return self.n >= 2 * len(np.unique(self.person)) and bool(of_cells.min() >= FEWEST_PEOPLE)
+        return bool(np.bincount(places).min() >= FEWEST_PEOPLE)
 
     @cached_property
     def blocks(self) -> IntArray:
@@ -167,15 +171,17 @@ class Sides:
         self, person: IntArray, cluster: IntArray, stratum: IntArray, e: FloatArray, u: FloatArray
     ) -> Iterator[Term]:
         """Find what neither people nor cases explain, with its degrees of freedom."""
-        if (
-            self.rows.chosen_of and not self.rows.paired
-        ):  # candidates of a case compete: what one gets the others lose
+        n, n_people = len(e), int(person.max()) + 1
+        if self.rows.chosen_of and not self.rows.paired:  # candidates compete: what one gets others lose
             left = e - (np.bincount(person, e) / np.bincount(person))[person]
-            if (free := len(e) - int(person.max()) - 1) > 0:
-                yield np.asarray(len(e) / free * np.square(u * left).sum()), free
+            if n > n_people:
+                yield np.asarray(n / (n - n_people) * np.square(u * left).sum()), n - n_people
+            return
+        if not self.rows.crossed:  # what the same person gets elsewhere is all that V adds to T
+            yield np.asarray(n_people / (n_people - 1) * np.square(u * e).sum()), n - 1
             return
         a, b = numbered(person, stratum), numbered(cluster)
-        left, rank = additive(a, b, e)
+        left, rank, _ = additive(a, b, e)
         of_cells = np.bincount(numbered(a, b), u * left)
         if (free := len(of_cells) - rank) > 0:
             yield np.asarray(len(of_cells) / free * np.square(of_cells).sum()), free
@@ -212,7 +218,7 @@ class Sides:
             rest += [(q * x, dof / part) for x, dof in side.rest]
         of_people, of_cases = (float(sum(x for x, _ in terms)) for terms in (people, cases))
         variance = of_people + of_cases - float(sum(x for x, _ in rest))
-        variance = max(variance, of_cases, 0.0 if q > part and cases else of_people)
+        variance = max(variance, of_cases, of_people if q == part and rows.crossed or not cases else 0.0)
         below = float(sum(x**2 / dof for x, dof in [*people, *cases, *rest]))
         dof = variance**2 / below if below > 0 else 1.0
         if rows.person is not None or rows.clusters is None:
@@ -263,7 +269,8 @@ def within_cases(rows: Decisions, x: FloatArray, a: int, b: int) -> WithinCases 
     """Estimate how much more group a gets than b within the same cases; None where no case has both.
 
     Formula: L = Σ_b W_b (mean of a − mean of b) over blocks b, W_b ∝ n_a n_b/(n_a + n_b), Σ W = 1; the spread
-        is that of `Sides` with w = W_b/n and y = x less the mean of the two means of its block.
+        is that of `Sides` with w = W_b/n and y = x less the mean of the two means of its block; y = x where
+        one of k is chosen.
     Reference: methods/averages#decisions.
     """
     both = (rows.group == a) | (rows.group == b)
@@ -282,7 +289,13 @@ def within_cases(rows: Decisions, x: FloatArray, a: int, b: int) -> WithinCases 
         of_a, weight[block] / np.maximum(n_a, 1)[block], weight[block] / np.maximum(n_b, 1)[block]
     )
     here = replace(here, group=np.where(here.group == a, 0, 1))
-    y = (x - (mean_a + mean_b)[block] / 2)[used]
+    y = x[used]
+    if not here.crossed or not here.repeats:
+        y = y - ((mean_a + mean_b) / 2)[block[used]]
+    elif here.case is not None and here.person is not None and not here.chosen_of:
+        # A block's own mean would take a part of what tells its few people apart with it.
+        of_block = numbered(block[used])
+        y = y - additive(numbered(here.person), of_block, y)[2][of_block]
     spread = Sides(here, y, side[used]).spread(0, 1)
     n_cases = n_left = 0
     if rows.case is not None:

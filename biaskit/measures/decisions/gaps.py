@@ -201,9 +201,8 @@ def _noise(table: Table, rows: Decisions, found: WithinCases) -> float:
 
 def _too_few(table: Table, group: str) -> bool:
     """Tell whether over a tenth of a group's decisions have no answer."""
-    lacking = int((table.unanswered["category"] == group).sum())
-    wordings = max(table.rows["wording"].nunique(), 1)
-    return lacking > MOST_EMPTY * (lacking + int((table.rows["category"] == group).sum()) * wordings)
+    asked = table.asked[table.asked["category"] == group]
+    return bool(asked["x"].isna().mean() > MOST_EMPTY)
 
 
 def _flips(rows: Decisions, selected: BoolArray) -> tuple[float, float, float | None]:

@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 BOTH = " × "
 """Between sex and race in the name of a category."""
 UNKNOWN = ("", "unknown")
-ALONE = ["case", "person", "position"]
+ALONE = ["case", "person", "sex", "race", "position"]
 """What one decision is about, in all wordings."""
+NUMBERS = ["p_yes", "selected", "p_low", "p_high", "n_answers"]
 
 
 @dataclass(frozen=True)
 class Table:
     """Decisions about one question in one job or all: a row for each case, person and position.
 
-    `rows` has the columns of decisions.csv and `x`, the outcome; those without an answer are in `unanswered`.
+    `rows` has the columns of decisions.csv and `x`, the outcome; `asked` are all, in every wording, with or
+    without an answer.
     """
 
     question: str
     job: str
     rows: pd.DataFrame
-    unanswered: pd.DataFrame
+    asked: pd.DataFrame
     choice: int = 0
     scores: bool = False
     stated: bool = False
@@ -50,21 +52,21 @@ class Table:
 
     def only(self, **values: str) -> Table:
         """Keep people of this sex or race."""
-        rows, unanswered = self.rows, self.unanswered
+        rows, asked = self.rows, self.asked
         for name, value in values.items():
-            rows, unanswered = rows[rows[name] == value], unanswered[unanswered[name] == value]
-        return replace(self, rows=rows, unanswered=unanswered)
+            rows, asked = rows[rows[name] == value], asked[asked[name] == value]
+        return replace(self, rows=rows, asked=asked)
 
     def of(self, by: str) -> Table:
         """Keep rows whose category is known, and name it in a column `category`."""
         parts = []
-        for rows in (self.rows, self.unanswered):
+        for rows in (self.rows, self.asked):
             known = rows
             for name in by.split("+"):
                 known = known[~known[name].isin(UNKNOWN)]
             names = [known[name] for name in by.split("+")]
             parts.append(known.assign(category=names[0] if len(names) == 1 else names[0] + BOTH + names[1]))
-        return replace(self, rows=parts[0], unanswered=parts[1])
+        return replace(self, rows=parts[0], asked=parts[1])
 
     def decisions(self, by: str, categories: list[str]) -> Decisions:
         """Number groups in the order of `categories`, people and cases."""
@@ -108,11 +110,11 @@ def tables_of(
     import pandas as pd
 
     known = rows.reindex(columns=[*dict.fromkeys([*rows.columns, *COLUMNS])])
-    for name in ("question", "wording", "job", *ALONE, "sex", "race", "pair"):
+    for name in ("question", "wording", "job", *ALONE, "pair"):
         known[name] = known[name].astype(object).where(known[name].notna(), "")
         if name not in ("position", "question"):
             known[name] = known[name].map(str)
-    for name in ("p_yes", "selected", "p_low", "p_high", "n_answers"):
+    for name in NUMBERS:
         known[name] = pd.to_numeric(known[name])
     for question, asked in known.groupby("question", sort=False):
         counted = bool(asked["p_yes"].isna().all())
@@ -120,10 +122,9 @@ def tables_of(
         in_pairs = choice == 2 and bool((asked["pair"] != "").all())
         fixed = ["wording", "position"] if in_pairs and not places else ["wording"]
         answered = _averaged(asked[asked["x"].notna()], fixed)
-        unanswered = asked[asked["x"].isna()]
         jobs = [*asked["job"].unique()]
         for job in [ALL, *jobs] if len(jobs) > 1 else [ALL]:
-            parts = [answered, unanswered]
+            parts = [answered, asked]
             if job != ALL:
                 parts = [part[part["job"] == job] for part in parts]
             yield Table(str(question), str(job), parts[0], parts[1], choice, scores, stated, counted)
@@ -134,10 +135,7 @@ def model_of(rows: pd.DataFrame) -> str:
     return str(rows["model"].iloc[0]) if "model" in rows and len(rows) else ""
 
 
-COLUMNS = (
-    *("question", "wording", "job", "case", "person", "sex", "race", "position"),
-    *("p_yes", "selected", "p_low", "p_high", "n_answers", "pair"),
-)
+COLUMNS = ("question", "wording", "job", *ALONE, "pair", *NUMBERS)
 
 
 def _averaged(rows: pd.DataFrame, fixed: list[str]) -> pd.DataFrame:
