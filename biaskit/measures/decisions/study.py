@@ -41,9 +41,16 @@ class DecisionsStudy(Study):
         takes="FILE",
     )
     jobs: str = key("all", "jobs of the cases, separated by commas", flag="--jobs", takes="LIST")
-    n_cases: int | None = key(None, "cases per job, the first of the list", flag="--n-cases", takes="N", ge=1)
+    n_cases: int | None = key(
+        None, "cases per job, the first of the list", flag="--n-cases", takes="N", ge=1, le=100_000
+    )
     n_people: int | None = key(
-        None, "people in all, as many of each sex and race, drawn by seed", flag="--n-people", takes="N", ge=1
+        None,
+        "people in all, as many of each sex and race, drawn by seed",
+        flag="--n-people",
+        takes="N",
+        ge=1,
+        le=100_000,
     )
     seed: int = key(1, "seed by which people are drawn", ge=0, le=MOST_SEED)
     prompt_format: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
@@ -60,7 +67,7 @@ class DecisionsStudy(Study):
         100, "sampling: maximum texts per prompt, in whole batches", ge=2, le=100_000
     )
     reference_race: str = key("White", "the race that the others are compared with")
-    min_category: float = key(0.02, "a category with a lower part of the rows gets no ratio", ge=0, lt=1)
+    min_category: float = key(0.02, "a category with a lower part of the rows gets no ratio", ge=0, le=0.99)
     margin: Margins = key({"gap": 0.05}, MARGIN)
 
 
