@@ -1,4 +1,4 @@
-"""Groups compared within the same cases, people and cases both samples (methods/averages#decisions).
+"""Groups compared within the same cases, people and cases both samples (methods/decisions#gaps).
 
 Rows `[n]` are decisions: x about a person of a group in a case. Nothing need be complete or balanced:
 postings have other people each, logs lack cells. Of full tables these are the numbers of `stats.crossed`.
@@ -7,7 +7,7 @@ postings have other people each, logs lack cells. Of full tables these are the n
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -122,8 +122,7 @@ class Side:
     rest: list[Term]
     sums: FloatArray  # [H] of each case
     sizes: FloatArray  # [H], the weights of its rows
-    of_people: list[tuple[float, float]] = field(default_factory=list)  # weight and people of each cell
-    alone: bool = False  # a cell of one person
+    of_people: list[tuple[float, float]]  # weight and people of each cell
 
 
 class Sides:
@@ -131,60 +130,47 @@ class Sides:
 
     def __init__(self, rows: Decisions, y: FloatArray, w: FloatArray) -> None:
         """Take values and weights `[n]`, weights above 0, of sum 1 in each group."""
-        self.rows = rows
-        self.stratum_of = np.zeros(0, np.int64)
-        stratum = np.zeros(rows.n, np.int64)
-        cluster = np.zeros(rows.n, np.int64)
-        if rows.clusters is not None:
-            cluster, stratum = rows.clusters
-            self.stratum_of = np.zeros(int(cluster.max(initial=0)) + 1, np.int64)
-            self.stratum_of[cluster] = stratum
-        centre = numbered(rows.cells, stratum)
-        off = y - (np.bincount(centre, w * y) / np.bincount(centre, w))[centre]
-        self.of = []
-        for group in range(int(rows.group.max(initial=0)) + 1):
-            self.of.append(self._side(rows.group == group, off, w, cluster, stratum))
+        none = np.zeros(rows.n, np.int64)
+        self.rows, self.w = rows, w
+        self.cluster, self.stratum = rows.clusters or (none, none)
+        self.stratum_of = np.zeros(int(self.cluster.max(initial=0)) + 1, np.int64)
+        self.stratum_of[self.cluster] = self.stratum
+        self.people = np.arange(rows.n) if rows.person is None else rows.person
+        centre = numbered(rows.cells, self.stratum)
+        self.off = y - (np.bincount(centre, w * y) / np.bincount(centre, w))[centre]
+        self.of = [self._side(rows.group == group) for group in range(int(rows.group.max(initial=0)) + 1)]
 
-    def _side(
-        self, here: BoolArray, off: FloatArray, w: FloatArray, cluster: IntArray, stratum: IntArray
-    ) -> Side:
-        rows, n = self.rows, len(self.stratum_of)
-        sums, sizes = (np.bincount(cluster[here], x[here], minlength=n) for x in (w * off, w))
-        side = Side([], [], sums.astype(np.float64), sizes.astype(np.float64))
-        people = np.arange(rows.n) if rows.person is None else rows.person
-        alone = False
-        for cell in np.unique(rows.cells[here]):
-            inside = rows.cells == cell
-            person, e, u = numbered(people[inside]), off[inside], w[inside]
-            of_each = np.bincount(person, u)
+    def _side(self, here: BoolArray) -> Side:
+        cluster, n = self.cluster[here], len(self.stratum_of)
+        sums, sizes = (np.bincount(cluster, x[here], minlength=n) for x in (self.w * self.off, self.w))
+        side = Side([], [], sums.astype(np.float64), sizes.astype(np.float64), [])
+        for cell in np.unique(self.rows.cells[here]):
+            inside = self.rows.cells == cell
+            person = numbered(self.people[inside])
+            of_each = np.bincount(person, self.w[inside])
             worth = float(of_each.sum() ** 2 / np.square(of_each).sum())
-            side.of_people.append((float(u.sum()), worth))
-            if len(of_each) < 2:
-                alone = True
-                continue
-            side.people.append(term(person, u, e))
-            if rows.repeats and rows.clusters is not None:
-                side.rest.extend(self._rest(person, cluster[inside], stratum[inside], e, u))
-        return replace(side, alone=alone)
+            side.of_people.append((float(of_each.sum()), worth))
+            if len(of_each) > 1:
+                side.people.append(term(person, self.w[inside], self.off[inside]))
+                if self.rows.repeats and self.rows.clusters is not None:
+                    side.rest.extend(self._rest(inside, person))
+        return side
 
-    def _rest(
-        self, person: IntArray, cluster: IntArray, stratum: IntArray, e: FloatArray, u: FloatArray
-    ) -> Iterator[Term]:
+    def _rest(self, inside: BoolArray, person: IntArray) -> Iterator[Term]:
         """Find what neither people nor cases explain, with its degrees of freedom."""
+        e, w = self.off[inside], self.w[inside]
         n, n_people = len(e), int(person.max()) + 1
-        if self.rows.chosen_of and not self.rows.paired:  # candidates compete: what one gets others lose
-            left = e - (np.bincount(person, e) / np.bincount(person))[person]
-            if n > n_people:
-                yield np.asarray(n / (n - n_people) * np.square(u * left).sum()), n - n_people
-            return
         if not self.rows.crossed:  # what the same person gets elsewhere is all that V adds to T
-            yield np.asarray(n_people / (n_people - 1) * np.square(u * e).sum()), n - 1
-            return
-        a, b = numbered(person, stratum), numbered(cluster)
-        left, rank, _ = additive(a, b, e)
-        of_cells = np.bincount(numbered(a, b), u * left)
-        if (free := len(of_cells) - rank) > 0:
-            yield np.asarray(len(of_cells) / free * np.square(of_cells).sum()), free
+            yield np.asarray(n_people / (n_people - 1) * np.square(w * e).sum()), n - 1
+        elif self.rows.chosen_of and not self.rows.paired:  # candidates compete: one's gain is others' loss
+            left = e - (np.bincount(person, e) / np.bincount(person))[person]
+            yield np.asarray(n / (n - n_people) * np.square(w * left).sum()), n - n_people
+        else:
+            a, b = numbered(person, self.stratum[inside]), numbered(self.cluster[inside])
+            left, rank, _ = additive(a, b, e)
+            of_cells = np.bincount(numbered(a, b), w * left)
+            if (free := len(of_cells) - rank) > 0:
+                yield np.asarray(len(of_cells) / free * np.square(of_cells).sum()), free
 
     def spread(self, a: int, b: int) -> Spread:
         """Estimate the variance of the difference of two groups, with its degrees of freedom.
@@ -194,17 +180,19 @@ class Sides:
             T = H/(H−1) Σ_c (Σ_{i in c} u_i)² over H cases c, a's u less b's; in fixed jobs summed,
             W = what is left of people × cases, by cell; v = max(V + T − W, V, T);
             T where people do not repeat, V where cases are not known;
+            max(T + V − W, T) with W = G/(G−1) Σ u² where people are met less than twice on average;
             max(T + q (V − W), T) with q = (k/(k−1))² where one of k is chosen; of pairs V and W doubled, at
             half their degrees: the spread of the mean of 2P − 1;
             dof = min(Satterthwaite's, people's), at least 1; people's = (Σ s²/g)²/Σ s⁴/(g² (g−1)) over cells
             of weight s and g people, g = (Σ w)²/Σ w². Its tails (`crossed.with_tails`) are those of cases,
             H as for g.
         None with the reason for one case, or a group of one person where people are a sample.
-        Reference: methods/averages#decisions; `benchmarks/decision_worlds.py`.
+        Reference: methods/decisions#gaps; `benchmarks/decision_worlds.py`.
         """
         rows, sides = self.rows, (self.of[a], self.of[b])
         with_people = rows.repeats or rows.clusters is None
-        if with_people and any(side.alone for side in sides):
+        cells = [*sides[0].of_people, *sides[1].of_people]
+        if with_people and len(cells) > len(sides[0].people) + len(sides[1].people):
             return Spread(None, None, ONE_PERSON)
         cases, n_cases = self._of_cases(*sides)
         if rows.clusters is not None and not cases:
@@ -216,13 +204,15 @@ class Sides:
         for side in sides if with_people else ():
             people += [(q * x, dof / part) for x, dof in side.people]
             rest += [(q * x, dof / part) for x, dof in side.rest]
-        of_people, of_cases = (float(sum(x for x, _ in terms)) for terms in (people, cases))
-        variance = of_people + of_cases - float(sum(x for x, _ in rest))
-        variance = max(variance, of_cases, of_people if q == part and rows.crossed or not cases else 0.0)
+        of_people, of_cases, of_rest = map(_total, (people, cases, rest))
+        variance = of_people + of_cases - of_rest
+        if not cases or (q == part and rows.crossed):
+            variance = max(variance, of_people)
+        variance = max(variance, of_cases)
         below = float(sum(x**2 / dof for x, dof in [*people, *cases, *rest]))
         dof = variance**2 / below if below > 0 else 1.0
         if rows.person is not None or rows.clusters is None:
-            dof = min(dof, welch_degrees([*sides[0].of_people, *sides[1].of_people]) / part)
+            dof = min(dof, welch_degrees(cells) / part)
         return Spread(np.asarray(variance), np.asarray(max(dof, 1.0)), None, (), n_cases)
 
     def _of_cases(self, a: Side, b: Side) -> tuple[list[Term], float]:
@@ -240,6 +230,10 @@ class Sides:
             terms.append((np.asarray(value), max(worth - 1, 1.0)))
             weights.append((float(sizes[here].sum()), worth))
         return terms, welch_degrees(weights) + 1 if terms else 1.0
+
+
+def _total(terms: list[Term]) -> float:
+    return float(sum(x for x, _ in terms))
 
 
 def welch_degrees(parts: list[tuple[float, float]]) -> float:
@@ -269,9 +263,9 @@ def within_cases(rows: Decisions, x: FloatArray, a: int, b: int) -> WithinCases 
     """Estimate how much more group a gets than b within the same cases; None where no case has both.
 
     Formula: L = Σ_b W_b (mean of a − mean of b) over blocks b, W_b ∝ n_a n_b/(n_a + n_b), Σ W = 1; the spread
-        is that of `Sides` with w = W_b/n and y = x less the mean of the two means of its block; y = x where
-        one of k is chosen.
-    Reference: methods/averages#decisions.
+        is that of `Sides` with w = W_b/n and y = x less its block's level: that of least squares on people
+        and blocks, or the mean of the two means if people are met less than twice, 0 if one of k is chosen.
+    Reference: methods/decisions#gaps.
     """
     both = (rows.group == a) | (rows.group == b)
     block, of_a, of_b = rows.blocks, rows.group == a, rows.group == b

@@ -1,4 +1,4 @@
-"""Ratios of groups' rates to the highest, for a whole table at once (methods/averages#decisions)."""
+"""Ratios of groups' rates to the highest, for a whole table at once (methods/decisions#ratios)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def impact_ratios(
         Σ 1/(s + ½) − 1/(n + 1); low = min_j exp(l_k − l_j − Q s_kj), high = min_j exp(l_k − l_j + Q s_kj), at
         most 1, stretched to the ratio; Q = q(0.90; K, f)/√2 of the studentized range, s² with its tails.
     Each end is a 95 % bound for the whole table: the highest of K has luck. `ends` `[n]`: bounds of x.
-    Reference: methods/averages#decisions; 6 RCNY 5-301 (raw rates); `benchmarks/decision_worlds.py`.
+    Reference: methods/decisions#ratios; 6 RCNY 5-301 (raw rates); `benchmarks/decision_worlds.py`.
     """
     k = len(included)
     n = np.bincount(rows.group, minlength=k).astype(float)

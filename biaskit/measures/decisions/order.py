@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.measures.decisions.people import Table, model_of, tables_of
 from biaskit.stats.clustered import spread_of_clusters, wilson_of_clusters
+from biaskit.stats.crossed import share_interval
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +24,10 @@ def decision_order(rows: pd.DataFrame, *, choice: int) -> pd.DataFrame:
 
     `rows` of decisions.csv with `position` from 1; a row for each question, job (`all`, each if several) and
     position: `rate` is the share chosen there (by chance 1/choice), `chosen` its count or expected count, the
-    interval Wilson's over cases, and pairs where two are shown in both orders. With `choice` 2 and a column
-    `pair`, in both orders, the row of position 1 has the shares of pairs and cases that are `near_even` (both
-    orders within 5 points of one half), `robust` (the same person both times) or `fragile` (the same place).
+    interval over cases, and pairs where two are shown in both orders: Wilson's of counts, of probabilities
+    that of mean shares (`crossed.share_interval`). With `choice` 2 and a column `pair`, in both orders, the
+    row of position 1 has the shares of pairs and cases that are `near_even` (both orders within 5 points of
+    one half), `robust` (the same person both times) or `fragile` (the same place).
     """
     import pandas as pd
 
@@ -34,7 +36,7 @@ def decision_order(rows: pd.DataFrame, *, choice: int) -> pd.DataFrame:
         for position in sorted({*table.rows["position"]} - {""}):
             shown = table.rows[table.rows["position"] == position]
             row: dict[str, Any] = {"question": table.question, "job": table.job, "position": int(position)}
-            row |= _rate(shown)
+            row |= _rate(shown, counted=table.counted)
             if position == 1 and table.paired:
                 row |= _kept(table)
             made.append(row)
@@ -42,7 +44,7 @@ def decision_order(rows: pd.DataFrame, *, choice: int) -> pd.DataFrame:
     return pd.DataFrame(made, columns=COLUMNS).assign(model=model)
 
 
-def _rate(shown: pd.DataFrame) -> dict[str, Any]:
+def _rate(shown: pd.DataFrame, *, counted: bool) -> dict[str, Any]:
     """Average what those shown in one place get: a case, or a pair in a case in both orders, is one."""
     paired = (shown["pair"] != "").all()
     each = shown.groupby(["pair", "case"] if paired else ["case"], as_index=False, sort=False)["x"].mean()
@@ -50,6 +52,8 @@ def _rate(shown: pd.DataFrame) -> dict[str, Any]:
     cases = each["case"].tolist()
     spread = spread_of_clusters(values, each["pair"].tolist() if paired else cases, cases if paired else None)
     low, high = wilson_of_clusters(rate, len(values), spread) or (None, None)
+    if not counted and spread.variance is not None and spread.dof is not None:
+        low, high = map(float, share_interval(rate, spread.variance, spread.dof))
     return {"n": len(shown), "chosen": float(shown["x"].sum()), "rate": rate, "ci_low": low, "ci_high": high}
 
 

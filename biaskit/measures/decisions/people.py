@@ -70,18 +70,18 @@ class Table:
 
     def decisions(self, by: str, categories: list[str]) -> Decisions:
         """Number groups in the order of `categories`, people and cases."""
-        rows = self.rows
+        rows, number = self.rows, {name: i for i, name in enumerate(categories)}
+        group = np.array([number[name] for name in rows["category"]], np.int64)
         other = {"sex": "race", "race": "sex"}.get(by)
-        number = {name: i for i, name in enumerate(categories)}
-        return Decisions(
-            np.array([number[name] for name in rows["category"]], np.int64),
-            np.zeros(len(rows), np.int64) if other is None else _codes(rows[other]),
-            None if self.stated or (rows["person"] == "").all() else _codes(rows["person"]),
-            None if (rows["case"] == "").all() else _codes(rows["job"] + "\0" + rows["case"]),
-            None if self.job != ALL or rows["job"].nunique() < 2 else _codes(rows["job"]),
-            self.choice,
-            self.paired,
-        )
+        of_other = np.zeros(len(rows), np.int64) if other is None else _codes(rows[other])
+        person = case = job = None
+        if not self.stated and (rows["person"] != "").any():
+            person = _codes(rows["person"])
+        if (rows["case"] != "").any():
+            case = _codes(rows["job"] + "\0" + rows["case"])
+        if self.job == ALL and rows["job"].nunique() > 1:
+            job = _codes(rows["job"])
+        return Decisions(group, of_other, person, case, job, self.choice, self.paired)
 
     def ends(self) -> tuple[FloatArray, FloatArray] | None:
         """What the outcome lies between, `[n]`, where a list of the likeliest tokens leaves it open.
