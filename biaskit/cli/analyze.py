@@ -58,7 +58,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--model-col", "COLUMN", "The model that wrote the text.")
 @option("--group-col", "COLUMN", "Groups to compare, such as race; also by gender.")
 @option("--unmarked", "VALUE", UNMARKED, multiple=True)
-@option("--decisions", "FILE", "Decisions that were made: .csv, .jsonl, .xlsx; a row for each, or rankings.")
+@option("--decisions log", "FILE", "Decisions that were made, or rankings: .csv, .jsonl or .xlsx.")
 @several(*(option(f"--{role}-col", "COLUMN", f"Of --decisions: {what}.") for role, what in DECIDED.items()))
 @option("--people", "FILE", "Of rankings: name, sex and race of everybody who is shown.")
 @option("--min-category", "PART", "Of --decisions: categories below get no ratio; default: 0.02.", type=float)
@@ -107,7 +107,7 @@ def command(
         chosen["unmarked"] = list(unmarked)
     logged = {role: options.pop(f"{role}_col") for role in DECIDED}
     logged |= {name: options.pop(name) for name in ("people", "min_category")}
-    log = options.pop("decisions")
+    log = options.pop("log")
     with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
         result: RunResult
         if log is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.order import decision_order
 from biaskit.measures.decisions.ratios import decision_equal, decision_groups
 from biaskit.progress import Watcher
-from biaskit.records import ALL, TargetWord
+from biaskit.records import ALL, ScoreRequest, TargetWord
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.sample_batches import SampleBatches, add_up
@@ -95,12 +96,12 @@ def _answered(
     reading: Reading,
 ) -> tuple[list[Row], int]:
     """Make the rows of decisions.csv in study order; and count stored rows that are not needed."""
-    planned: dict[str, list[tuple[Asked, str]]] = {}
+    planned: dict[str, list[tuple[Asked, ScoreRequest]]] = {}
     by_key: dict[str, dict[int, dict[str, Any]]] = {}
     words_of: dict[str, Sequence[TargetWord]] = {}
     for label, entry in manifest.models.items():
         asked = design.requests(entry.fingerprint, entry.estimator_key, entry.prompt_format)
-        planned[label] = [(one, request.key) for one, request in asked]
+        planned[label] = asked
         for _, request in asked:
             by_key[request.key], words_of[request.key] = {}, request.target_words
     unused = 0
@@ -115,10 +116,10 @@ def _answered(
     rows: list[Row] = []
     for label, entries in planned.items():
         batches = SampleBatches.up_to(manifest.models[label].samples, design.study.max_samples_per_prompt)
-        for one, key in entries:
-            found = by_key[key].get(0)
+        for one, request in entries:
+            found = by_key[request.key].get(0)
             if found is not None and found["estimator"] == "sampling":
-                found = add_up(by_key[key], batches)[0]
+                found = add_up(by_key[request.key], batches)[0]
             rows += decided(one, found, label)
     return rows, unused
 
@@ -181,7 +182,7 @@ class _Statistics:
                 self.gaps.append(({"model": model, **gap.row}, test))
                 tests.append(test)
             listed = where(self.tables["decision_groups"], model=model, question=question, job=ALL)
-            tests += map(_of_ratio, [row for row in defined(listed, "ratio") if row["verdict"]])
+            tests += map(_of_ratio, filter(itemgetter("verdict"), defined(listed, "ratio")))
         return tests
 
     def _put(self, table: str, model: str, frame: pd.DataFrame) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ class DecisionWork(BatchWork):
         estimator = scorer.estimator_for(prompt_format)
         planned = design.requests(scorer.identity.fingerprint, estimator.in_key(), prompt_format)
         own = [planned[place] for place in session.shard.places(len(planned))]
-        requests, most = [request for _, request in own], design.study.max_samples_per_prompt
-        super().__init__(scorer, prompt_format, stored, requests, most)
         self.asked = {request.key: (asked, request) for asked, request in own}
+        requests, most = list(map(itemgetter(1), own)), design.study.max_samples_per_prompt
+        super().__init__(scorer, prompt_format, stored, requests, most)
 
     def named(self, key: str) -> str:
         """Name the case and the person of a request."""

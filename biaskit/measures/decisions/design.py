@@ -103,8 +103,11 @@ class DecisionsDesign:
     def question(self) -> dict[str, Any]:
         """List what must agree for two commands to share one folder."""
         asked: dict[str, Any] = {"study": self.study.name, "thinking": self.study.thinking}
-        asked["texts"] = {case.case + case.sex + case.race: [case.text, case.job] for case in self.cases}
-        asked["people"] = {person.name or person.stated: [person.sex, person.race] for person in self.people}
+        asked |= {"texts": {}, "people": {}}
+        for case in self.cases:
+            asked["texts"][f"{case.case} {case.sex} {case.race}".strip()] = [case.text, case.job]
+        for person in self.people:
+            asked["people"][person.name or person.stated] = [person.sex, person.race]
         for question in self.questions:
             asked[f"{question.name}, {question.wording}"] = as_record(question)
         return asked

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 from biaskit.measurement import words
-from biaskit.measures.decisions.printing import WHO, is_scored
+from biaskit.measures.decisions.printing import is_scored, who
 from biaskit.records import ALL
 from biaskit.report.figures import FigureKind
 from biaskit.report.figures.drawing import Figure
@@ -39,7 +40,7 @@ def _gaps(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     keys = list(grouped(rows, "job", "group_a", "group_b"))[:MOST_ROWS]
     labels = []
     for job, *sides in keys:
-        a, b = (WHO.get(side, side) for side in sides)
+        a, b = map(who, sides)
         labels.append(f"{a} − {b}" + ("" if job == ALL else f", {job}"))
     question, dots = rows[0]["question"], []
     order = where(view.rows("decision_order"), question=question, job=ALL)
@@ -65,9 +66,8 @@ def _gaps(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 
 def ratios(view: View) -> Iterator[Figure]:
     """Draw each group's rate by the highest, beside four fifths and what equal groups would show."""
-    rows = [
-        row for row in view.rows("decision_groups", job=ALL) if row["verdict"] and row["ratio"] is not None
-    ]
+    known = defined(view.rows("decision_groups", job=ALL), "ratio")
+    rows = list(filter(itemgetter("verdict"), known))
     for (question,), own in grouped(rows, "question").items():
         yield from view.charts(own, f"ratios-{question}", f"Rates by the highest: {question}", _ratios)
 
@@ -84,7 +84,7 @@ def _ratios(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             equal = first(view.rows("decision_equal", **same), model=model)
             beside = point(equal, ("equal_median",), mark=Mark(GREY, "P"))
             dots.append(Dots(view.marks[model], [*points, beside]))
-        labels = [*(WHO.get(name, name) for name in names), "if all were equal"]
+        labels = [*map(who, names), "if all were equal"]
         axis = Axis("ratio to the highest", 0, 1, line=0.8, ticks=(0, 0.4, 0.8, 1))
         panels.append(Panel(labels, axis, dots, title=by.replace("+", " and ")))
     return Plot([Band(panels)], _CAPTIONS["ratios"], view.entries(models))

@@ -178,8 +178,9 @@ def _outcomes(entries: Sequence[dict[str, Any]], column: str) -> bool:
                 continue  # a later row is the odd one
             what = f"{column} is {shown(entry['outcome'])}, which is neither 0 or 1 nor a number"
             raise CorpusError(f"{entry['where']}: {what}. Write yes or no, or leave it empty.") from None
-    if odd := [entry for entry in entries if isinstance(entry["outcome"], str)]:
-        raise CorpusError(f"{odd[0]['where']}: {column} has both words and numbers. Write one of them.")
+    for entry in entries:
+        if isinstance(entry["outcome"], str):
+            raise CorpusError(f"{entry['where']}: {column} is a word, others are numbers. Write numbers.")
     return True
 
 
@@ -191,8 +192,10 @@ def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tup
     for number, ranking in enumerate(_read(source, columns, *RANKED), start=1):
         names = [name.strip() for name in ranking["shown"].split("|")]
         answer = ranking["answer"].casefold()
-        places = {name: _place(name, answer) for name in names}
-        found = {name: place for name, place in places.items() if place is not None}
+        found: dict[str, int] = {}
+        for name in names:
+            if (place := re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", answer)) is not None:
+                found[name] = place.start()
         if answer.strip() in known and not found:
             chosen = shown(ranking["answer"].strip())
             raise CorpusError(f"{ranking['where']}: {chosen} is chosen and was not shown. Correct the row.")
@@ -207,18 +210,12 @@ def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tup
     return entries, sizes.most_common(1)[0][0]
 
 
-def _place(name: str, answer: str) -> int | None:
-    found = re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", answer)
-    return None if found is None else found.start()
-
-
 def _chosen_of(entries: Sequence[Mapping[str, Any]]) -> int:
     """Find how many are shown of whom one is chosen: the same number in each case, else 0."""
     groups: dict[tuple[str, str], list[float]] = {}
     for entry in entries:
         groups.setdefault((entry["model"], entry["case"]), []).append(entry["outcome"] or 0.0)
-    sizes = {len(outcomes) for outcomes in groups.values()}
-    one_each = all(sum(outcomes) == 1 for outcomes in groups.values())
+    sizes, one_each = set(map(len, groups.values())), {*map(sum, groups.values())} == {1}
     return sizes.pop() if one_each and len(sizes) == 1 and len(groups) > 1 and max(sizes) > 1 else 0
 
 

@@ -13,7 +13,6 @@ from biaskit.report.render.generic import printed_table
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, Tables, column, defined, first, grouped, named, where
 
-WHO = {"female": "women", "male": "men"}
 PRINTED = """group || people = {n_people} | yes % = {expected:%1} | selected % = {chosen:%1} |
 mean rate = {above:%1} | ratio = {ratio:.2[ratio]} | of four fifths = {verdict}"""
 
@@ -35,10 +34,15 @@ def _tables(tables: Tables) -> Iterator[TitledTable]:
         for (_, category), of_group in grouped(where(groups, job=ALL), "by", "category").items():
             rate_of = {row["rate_kind"]: row["rate"] for row in of_group}
             line: dict[str, Any] = {**(first(of_group, rate_kind="expected") or of_group[0])}
-            line |= {"group": WHO.get(category, category), "expected": rate_of.get("expected")}
+            line |= {"group": who(category), "expected": rate_of.get("expected")}
             lines.append({**line, "chosen": rate_of.get("selected"), "above": rate_of.get("above-median")})
         note = ". ".join([*_gaps(tables, own, scored=is_scored(groups)), *_ratio(tables, groups, own)])
         yield from printed_table(_title(model, question, rows), PRINTED, lines, note=note, known=True)
+
+
+def who(category: str) -> str:
+    """Name a category as tables and figures show it."""
+    return {"female": "women", "male": "men"}.get(category, category)
 
 
 def is_scored(groups: Sequence[Row]) -> bool:
@@ -59,7 +63,7 @@ def _title(model: str, question: str, rows: Sequence[Row]) -> str:
 def _gaps(tables: Tables, own: dict[str, Any], *, scored: bool) -> Iterator[str]:
     for row in where(tables.get("decision_gaps", ()), **own, job=ALL):
         if row["contrast"] in ("sex", "race") and row["gap"] is not None:
-            a, b = (WHO.get(row[side], row[side]) for side in ("group_a", "group_b"))
+            a, b = who(row["group_a"]), who(row["group_b"])
             ends = () if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
             gap, interval = points(row["gap"]), f" [{points_range(*ends, 1)}]" if ends else ""
             if scored:
