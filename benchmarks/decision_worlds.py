@@ -430,10 +430,13 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Counts]]]:
             for n in (100, 300, 1000):
                 rows = Rows((n,) * k, tuple(0.3 * truth))
                 yield ratio(f"0.8 of {low}/{k}, rows {n}", rows, truth, True)
-            rare = Rows((30,) + (300,) * (k - 1), tuple(0.3 * truth))
-            yield ratio(f"0.8 of {low}/{k}, rows 30 beside 300", rare, truth, True)
-            rare = Rows((30,) + (300,) * (k - 1), tuple(0.3 * truth[::-1]))
-            yield ratio(f"0.8 of {low}/{k}, rows 30 beside 300, the rare one low", rare, truth[::-1], True)
+            for rate in (0.1, 0.3):
+                name = f"0.8 of {low}/{k}, rows 30 beside 300 rate {rate}"
+                sizes = (30,) + (300,) * (k - 1)
+                yield ratio(name, Rows(sizes, tuple(rate * truth)), truth, True)
+                yield ratio(
+                    f"{name}, the rare one low", Rows(sizes, tuple(rate * truth[::-1])), truth[::-1], True
+                )
             posted = Postings(100, 5 * k, (1 / k,) * k, ratios=tuple(truth))
             yield ratio(f"0.8 of {low}/{k}, postings", posted, truth, True)
     for k, each in ((4, 10), (8, 5)):
