@@ -8,6 +8,7 @@ Query models::
 
     probe                probabilities of words for women, men and neither in prompts about jobs
     pairs                which of two sentences that differ in gender is the more probable one
+    decisions            whether one case gets another decision when the person is another
     personas             texts about people: who is represented, and in which words
     score_continuations  log-probabilities of your continuations of your prompts
     doctor               what a model can answer, and with which estimator
@@ -18,6 +19,7 @@ Query models::
 Read texts and stored runs; no model is loaded, except by verify::
 
     analyze_texts        your own texts: genders, marked words, SRB
+    analyze_decisions    decisions that were made: gaps within cases, impact ratios
     load                 the tables of a stored run, made again from its rows
     label                a sheet of texts for a person to label, which corrects shares
     compare              models side by side, with tests between them
@@ -35,13 +37,14 @@ Compute on plain lists::
     srb                  Subset Representational Bias of a list of words
     chamfer_distance     how far a set of vectors is from another
 
-Classes: `ProbeResult`, `PairsResult` and `PersonasResult` (a run, its tables as DataFrames), `BiaskitError`
-(the error to catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs
-transformers).
+Classes: `ProbeResult`, `PairsResult`, `DecisionsResult` and `PersonasResult` (a run, its tables as
+DataFrames), `BiaskitError` (the error to catch), `Silent` (a `watcher` that shows nothing), `ModelCallback`
+(probes in training; needs transformers).
 
-Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
-is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
-`pairs`, `analyze_texts` and `compare`, whose results are `probed`, `paired`, `written` and `compared`.
+Each command is a function of its name, but `biaskit analyze` is `load`, `analyze_texts` and
+`analyze_decisions`, `biaskit import` is `import_answers`, and `biaskit doctor` is also `prompt_formats`.
+Examples continue those of `probe`, `pairs`, `decisions`, `analyze_texts` and `compare`, whose results are
+`probed`, `paired`, `hired`, `written` and `compared`.
 """
 
 from __future__ import annotations
@@ -55,6 +58,9 @@ from biaskit.measurement import KINDS as _KINDS
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.decisions.command import DecisionsResult as DecisionsResult
+    from biaskit.measures.decisions.command import decisions as decisions
+    from biaskit.measures.decisions.logs import analyze_decisions as analyze_decisions
     from biaskit.measures.pairs.command import PairsResult as PairsResult
     from biaskit.measures.pairs.command import pairs as pairs
     from biaskit.measures.personas.calibrate import calibrate as calibrate
@@ -103,6 +109,8 @@ _NAMES = {
     "workflow.batch_answers": "import_answers",
     "workflow.callback": "ModelCallback",
     "runs.objects": "model",
+    "measures.decisions.command": "DecisionsResult decisions",
+    "measures.decisions.logs": "analyze_decisions",
     "measures.pairs.command": "PairsResult pairs",
     "measures.personas.command": "PersonasResult personas",
     "measures.probe.command": "ProbeResult probe",

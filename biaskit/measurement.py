@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 KINDS = (  # folders of measures/, in the order of commands, pages and tables; a new kind is a line here
     "probe",
     "pairs",
+    "decisions",
     "personas",
 )
 ACROSS = ("agree",)

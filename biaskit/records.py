@@ -322,7 +322,7 @@ class PromptCell:
 class CellShares:
     """A cell with what its stored row says; `None` with a reason where it says nothing."""
 
-    cell: PromptCell
+    cell: Any  # what was asked: the prober's `PromptCell`, another kind's own
     estimator: str | None
     masses: tuple[float, ...] | None  # one per group, in the study's order
     coverage: float | None  # sum of the masses

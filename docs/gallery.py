@@ -45,6 +45,8 @@ SHOWN = (
     Shown("personas.figures.areas", "transfer", ("texts",)),
     Shown("personas.figures.scores", "srb", ("texts",)),
     Shown("pairs.figures.pairs", "pairs", ("pairs",), "pairs-languages"),
+    Shown("decisions.figures.gaps", "decisions", ("decisions",), "decisions-hire"),
+    Shown("decisions.figures.ratios", "ratios", ("decisions",), "ratios-hire"),
     Shown("probe.figures.outcomes.outcomes", "outcomes", ("answers",)),
     Shown("report.figures.differences.models", "models", ("scripted/probe",)),
     Shown("agree.figures.gaps", "gaps-implicit", ("gasp", "texts")),

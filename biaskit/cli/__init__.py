@@ -21,7 +21,7 @@ from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {
     **{kind.name: kind.about for kind in measurements()},
-    "analyze": "rebuild all tables from stored answers, or analyze your own texts",
+    "analyze": "rebuild all tables from stored answers, or analyze your own texts or decisions",
     "label": "draw texts for a person to label, which corrects shares of women",
     "compare": "compare models, with tests between them",
     "check": "check runs against thresholds; exit 4 if any fails",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_settings, with_verbose
+from biaskit.cli.options import examples, option, several, with_format, with_settings, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
@@ -27,6 +27,16 @@ GENDER = "The gender requested in the prompt; where it is empty, the gender is i
 PERSON = "The known gender of the person described; where it is empty, the gender is inferred."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 CLUSTERS = "Cluster the marked words; default: not in --texts without a requested gender (slow)."
+
+DECIDED = {
+    "outcome": "0 and 1, yes and no, or a number; default: selected",
+    "case": "what was decided on, such as a posting",
+    "person": "who was decided on",
+    "job": "jobs, which are also shown apart",
+    "position": "the place among those shown",
+    "sex": "sex of the person",
+    "race": "race of the person",
+}
 LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: forget them."
 
 
@@ -37,6 +47,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
         "biaskit analyze --texts mine.csv --text-col text --gender-col requested --occupation-col job",
         "biaskit analyze --texts letters.csv --person-gender-col candidate_gender",
         "biaskit analyze --texts mine.csv --gender-col requested --group-col race --unmarked White",
+        "biaskit analyze --decisions log.csv --case-col posting --outcome-col hired",
         "biaskit analyze RUN --variant released",
         "biaskit analyze RUN --labels RUN/labels/sheet.csv",
         "biaskit analyze SHARD... --out RUN",
@@ -51,6 +62,10 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--model-col", "COLUMN", "The model that wrote the text.")
 @option("--group-col", "COLUMN", "Groups to compare, such as race; also by gender.")
 @option("--unmarked", "VALUE", UNMARKED, multiple=True)
+@option("--decisions log", "FILE", "Decisions that were made, or rankings: .csv, .jsonl or .xlsx.")
+@several(*(option(f"--{role}-col", "COLUMN", f"Of --decisions: {what}.") for role, what in DECIDED.items()))
+@option("--people", "FILE", "Of rankings: name, sex and race of everybody who is shown.")
+@option("--min-category", "PART", "Of --decisions: categories below get no ratio; default: 0.02.", type=float)
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--separator", "CHARACTER", SEPARATOR)
 @option("--variant", None, "released: as in GAS(P)'s scripts.", type=VARIANTS)
@@ -79,7 +94,7 @@ def command(
     output_format: str,
     **options: Any,
 ) -> None:
-    """Rebuild all tables from stored rows, or analyze your own texts. No model is loaded.
+    """Rebuild all tables from stored rows, or analyze your own texts or decisions. No model is loaded.
 
     Without RUN, the newest run in this folder is used. Several runs of one study, such as the shards of a
     job array, are merged into --out.
@@ -91,8 +106,22 @@ def command(
             chosen[name] = value
     if unmarked:
         chosen["unmarked"] = list(unmarked)
+    logged = {role: options.pop(f"{role}_col") for role in DECIDED}
+    logged |= {name: options.pop(name) for name in ("people", "min_category")}
+    log = options.pop("log")
     with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
-        if texts is not None:
+        result: RunResult
+        if log is not None:
+            if runs or texts is not None:
+                raise UsageError("Give RUN, --texts or --decisions: one of them.")
+            from biaskit.measures.decisions.logs import analyze_decisions
+
+            how = {"model": options["model_col"], "settings": settings, "out": out, "watcher": watcher}
+            result = analyze_decisions(log, **logged, **how)
+        elif given := [name for name, value in logged.items() if value is not None]:
+            flag = given[0].replace("_", "-") + "-col" * (given[0] in DECIDED)
+            raise UsageError(f"--{flag} is for --decisions FILE: give the file too.")
+        elif texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             if labels or gold is not None:
@@ -109,9 +138,7 @@ def command(
             keys |= chosen | settings
             roles = ("text", "gender", "person_gender", "occupation", "model")
             columns = {role: options.pop(f"{role}_col") for role in roles}
-            result: RunResult = analyze_texts(
-                Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher
-            )
+            result = analyze_texts(Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher)
         else:
             for name, value in options.items():
                 if value is not None and name not in ("text_col", "encoding"):

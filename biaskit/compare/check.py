@@ -21,6 +21,8 @@ Coverage = Mapping[tuple[str, str], float | None]
 """(model, bias type) → probability on the target words; None where unknown."""
 SHOWN = 5
 """At most so many failing rows are printed."""
+RATIO = "ratio"
+"""The contrast of impact ratios: their margin and limit are lines, not distances from 0."""
 CI90 = ("ci90_low", "ci90_high")
 NO_DIRECTION = {
     "no-clear-difference": "no clear difference",
@@ -188,7 +190,8 @@ def _selects(require: Require, row: Contrast) -> bool:
         return False
     if require.models and not {*row.models} <= set(require.models):
         return False
-    return row.is_judged if require.has_own_line else row.margin is not None
+    judged = row.is_judged or row.contrast == RATIO
+    return judged if require.has_own_line else row.margin is not None
 
 
 def _not_compared(require: Require, selected: Sequence[Contrast], pairs: Sequence[Pair]) -> tuple[str, ...]:
@@ -209,6 +212,8 @@ def _not_compared(require: Require, selected: Sequence[Contrast], pairs: Sequenc
 
 def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
     """Say why a row does not show what is required; "" where it does."""
+    if row.contrast == RATIO:
+        return _low_ratio(require, row)
     if row.conclusion in ("not-measured", "no-verdict"):
         return verdict_in_words(row)
     needed = ("estimate", "ci_low", "ci_high") if require.limit is not None else ("estimate", *CI90)
@@ -234,6 +239,20 @@ def _why_not(require: Require, row: Contrast, coverage: Coverage) -> str:
     if row.unit == "text" and margin and not row.direction:
         needs = f"; about {texts_to_show(row, margin):,} texts a side with a gender would show it"
     return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}{needs}"
+
+
+def _low_ratio(require: Require, row: Contrast) -> str:
+    """Say why an impact ratio fails: its low end is under the margin, or its whole interval under the limit.
+
+    The ends hold for all groups of a table together (methods/decisions#ratios).
+    """
+    line = require.limit if require.margin is None else require.margin
+    end = row.ci_high if require.margin is None else row.ci_low
+    if end is None or line is None:
+        return f"not measured ({row.reason or 'no interval'})"
+    if require.min_n is not None and (row.n_a or 0) < require.min_n:
+        return f"based on {row.n_a:,}, fewer than {require.min_n:,}"
+    return "" if end >= line else f"{row.estimate:.2f} [{row.ci_low:.2f}, {row.ci_high:.2f}], below {line:g}"
 
 
 def _low_coverage(least: float, row: Contrast, coverage: Coverage) -> str:

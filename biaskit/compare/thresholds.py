@@ -63,7 +63,7 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
             )
         if self.margin is not None and self.limit is not None:
             raise ValueError("margin is stricter than limit: give one of them")
-        if self.has_own_line and self.quantity is None:
+        if self.has_own_line and self.quantity is None and self.contrast != "ratio":
             raise ValueError(f'name the quantity, such as quantity = "{next(iter(QUANTITIES))}"')
         in_fractions({self.quantity or "": self.margin or self.limit or 0.0})
         if self.limit is not None and self.min_n is None:
@@ -86,6 +86,9 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         if self.name:
             return self.name
         narrowed = "".join(f", {value}" for value in self.where.values())
+        if self.contrast == "ratio":
+            end = "surely at least" if self.limit is None else "not surely below"
+            return f"ratios {end} {self.limit if self.margin is None else self.margin:g}{narrowed}"
         if self.limit is not None:
             return f"within ±{self.limit:g} ({self.contrast}{narrowed})"
         within = "" if self.margin is None else f" within ±{self.margin:g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from biaskit.errors import RunError
@@ -12,6 +13,8 @@ from biaskit.progress import ModelPlan
 from biaskit.records import Failed, Plan, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, Work, ask_models
 from biaskit.runs.designs import Design
+from biaskit.runs.rows import NoRow
+from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
 
@@ -93,6 +96,75 @@ class ScoreWork(Work[V]):
     def progress(self) -> tuple[str, int, int]:
         """How many were answered, of those that were due."""
         return self.label, self.n_done, self.n_due
+
+
+def matched_samples(row: Mapping[str, Any]) -> int:
+    """How many samples of a stored row say a target word; 0 where nothing was drawn."""
+    counts = row.get("counts", {})
+    if not isinstance(counts, dict) or not all(type(n) is int for n in counts.values()):
+        raise NoRow("its counts are not numbers")
+    return sum(counts.values())
+
+
+class BatchWork(ScoreWork[int]):
+    """Requests that sampling asks batch by batch (`sample_batches`); other estimators ask each once."""
+
+    def __init__(
+        self,
+        scorer: ContinuationScorer,
+        prompt_format: PromptFormat,
+        stored: StoredRows[int],
+        requests: Sequence[ScoreRequest],
+        most: int,  # samples of a request
+        sample_batches: SampleBatches | None = None,
+    ) -> None:
+        super().__init__(scorer, prompt_format, stored, requests)
+        self.sample_batches = sample_batches or SampleBatches.up_to(self.estimator.samples, most)
+
+    def planned(self) -> Iterator[ScoreRequest]:
+        """Each request's batches, up to the first that is not stored."""
+        for request in self.requests:
+            for number in range(self.sample_batches.most):
+                asked = self.sample_batches.request(request, number)
+                yield asked
+                if asked.key not in self.stored.values:
+                    break
+
+    def pending(self) -> Sequence[ScoreRequest]:
+        """Each open request's next batch."""
+        self._open = OpenCells(self.requests, self.sample_batches, self.stored.values)
+        return self._open.due
+
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """Of each open request's next batch, with what all batches up to the cap would take."""
+        plan = super().plan(pending, session)
+        if not pending.requests or self.estimator.samples is None:
+            return plan
+        (least, most), sample_batches = self._open.outlook(), self.sample_batches
+        more = most / least
+        of_most: dict[str, Any] = {}
+        if plan.calls is not None:
+            # Requests are cut at multiples of their number of texts: a later batch may need one more.
+            calls = []
+            for number in range(sample_batches.most):
+                asked = sample_batches.request(self.requests[0], number)
+                calls.append(self.model.plan_scores([asked]).calls)
+            more *= max(calls) / calls[0]
+            of_most["calls_most"] = round(plan.calls * more)
+        if plan.seconds is not None:
+            of_most["seconds_most"] = plan.seconds * more
+        if plan.cost is not None:
+            of_most["cost_most"] = plan.cost * more
+        tokens = round(plan.prompt_tokens * more)
+        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
+
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+        """The planned batches, and the batches that follow from their answers."""
+        yield from self._open.score(self.model, self.batches)
+
+    def progress(self) -> tuple[str, int, int]:
+        """Requests that need no further batch, of those that were due."""
+        return self.label, self.n_due - self._open.n_left, self.n_due
 
 
 def score_models(

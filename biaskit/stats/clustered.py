@@ -61,43 +61,44 @@ def spread_of_clusters(
         sizes.append(int(kind.max(initial=0)) + 1)
         if sizes[-1] < 2:
             return Spread(None, None, "one cluster: no interval" if n else None)
-        of_first.append(_term(kind, w_here, off[here]))
+        of_first.append(term(kind, w_here, off[here]))
         if n_second > 1:
-            left, rank = _additive(kind, _numbered(second[here].tolist()), off[here])
+            left, rank, _ = additive(kind, _numbered(second[here].tolist()), off[here])
             cells = _numbered([*zip(kind.tolist(), second[here].tolist(), strict=True)])
             n_cells = int(cells.max()) + 1
             if (free := n_cells - rank) > 0:
                 of_cells = np.bincount(cells, w_here * left)
                 within.append((np.asarray(n_cells / free * np.square(of_cells).sum()), free))
-    variance, dof = combined(of_first, _term(second, w, off) if n_second > 1 else None, within)
+    variance, dof = combined(of_first, term(second, w, off) if n_second > 1 else None, within)
     if variance <= ROUNDING**2 and values.any():
         return Spread(None, None, "zero variance: no interval", tuple(sizes), n_second)
     return Spread(variance, dof, None, tuple(sizes), n_second)
 
 
-def _term(kind: NDArray[np.intp], w: FloatArray, off: FloatArray) -> Term:
+def term(kind: NDArray[np.intp], w: FloatArray, off: FloatArray) -> Term:
     """Sum the squares of the clusters' sums, with the degrees of freedom of clusters of such sizes."""
     sizes = np.bincount(kind, np.abs(w))
     dof = max(sizes.sum() ** 2 / np.square(sizes).sum() - 1, 1.0)
     return np.asarray(len(sizes) / (len(sizes) - 1) * np.square(np.bincount(kind, w * off)).sum()), dof
 
 
-def _additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tuple[FloatArray, int]:
-    """Find the residuals of least squares on two kinds of clusters, and the rank of their columns."""
+def additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tuple[FloatArray, int, FloatArray]:
+    """Find the residuals of least squares on two kinds of clusters, the rank of their columns, b's levels."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     # By alternating means: the columns themselves of thousands of items would not fit in memory.
-    left = off
+    left, levels = off, np.zeros(int(b.max(initial=0)) + 1)
     for _ in range(MOST_STEPS):
         before = left
-        for kind in (a, b):
-            left = left - (np.bincount(kind, left) / np.bincount(kind))[kind]
+        of_b = np.bincount(b, left) / np.bincount(b)
+        left, levels = left - of_b[b], levels + of_b
+        left = left - (np.bincount(a, left) / np.bincount(a))[a]
         if float(np.abs(left - before).max()) < 1e-12:
             break
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
     graph = coo_array((np.ones(len(a)), (a, n_a + b)), shape=(n_a + n_b, n_a + n_b))
-    return left, n_a + n_b - int(connected_components(graph, directed=False)[0])
+    return left, n_a + n_b - int(connected_components(graph, directed=False)[0]), levels
 
 
 def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:

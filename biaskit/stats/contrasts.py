@@ -156,7 +156,7 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
     )
 
 
-def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
+def between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
     """Test a number that lies between two ends (methods/tests#inference-under-bounds).
 
     The interval goes from the low end of the lower end's interval to the high end of the upper end's; the
@@ -221,7 +221,7 @@ def within_units(
         of_means = test("paired")
         if bounds[0] != bounds[1]:
             least, most = (paired(end, np.zeros_like(end)) for end in ends)
-            of_means = _between(float((a - b).mean()), least, most)
+            of_means = between(float((a - b).mean()), least, most)
         made["paired"] = rows.row("paired", enough(of_means), bounds=bounds)
     if "slope" in kinds and a.size >= MIN_WORKFORCE_ITEMS:
         adds = b >= b.mean()
@@ -309,7 +309,7 @@ class _Rows:
         tests = []
         for end, spread in zip(ends, spreads, strict=True):
             tests.append(crossed_test(end, not_below(spread, noise), limit=limit))
-        crossed = tests[0] if len(tests) == 1 else _between(estimate, *tests)
+        crossed = tests[0] if len(tests) == 1 else between(estimate, *tests)
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
         speaks = not few and not any(spread.conditional for spread in spreads)
@@ -365,7 +365,7 @@ class _Rows:
         """Make the row of a number between the tests of two ends."""
         low, high = least.estimate, most.estimate
         bounds = None if low is None or high is None else (low, high)
-        return self.row(kind, _between(estimate, least, most), bounds=bounds)
+        return self.row(kind, between(estimate, least, most), bounds=bounds)
 
     def row(
         self, kind: str, result: Statistic, *, bounds: tuple[float, float] | None = None, speaks: bool = True

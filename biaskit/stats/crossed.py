@@ -45,7 +45,7 @@ class Spread:
     dof: FloatArray | None
     reason: str | None = None  # what the spread is conditional on, or why there is none
     n_jobs: tuple[int, ...] = ()  # of each group
-    n_templates: int = 1
+    n_templates: float = 1
 
     @property
     def conditional(self) -> bool:
@@ -228,7 +228,7 @@ def difference_interval(
 
 
 def with_tails(
-    variance: FloatArray, dof: FloatArray, n_jobs: Sequence[int], n_templates: int
+    variance: FloatArray, dof: FloatArray, n_jobs: Sequence[int], n_templates: float
 ) -> tuple[FloatArray, FloatArray]:
     """Give a difference the tails of the factor with the fewest degrees; its 95 % interval stays.
 

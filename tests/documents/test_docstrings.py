@@ -15,9 +15,9 @@ import pytest
 import biaskit as bk
 from biaskit.workflow.compare import ComparisonResult
 
-RESULTS = (bk.ProbeResult, bk.PairsResult, bk.PersonasResult, ComparisonResult)
-MAKERS = ("probe", "pairs", "analyze_texts", "compare")
-"""Their examples make `probed`, `paired`, `written` and `compared`, with which the others go on."""
+RESULTS = (bk.ProbeResult, bk.PairsResult, bk.DecisionsResult, bk.PersonasResult, ComparisonResult)
+MAKERS = ("probe", "pairs", "decisions", "analyze_texts", "compare")
+"""Their examples make `probed`, `paired`, `hired`, `written` and `compared`, with which the others go on."""
 DEMO, SLOW = pytest.mark.real_model, pytest.mark.slow
 FOR_THE_NIGHT = {"doctor": DEMO, "prompt_formats": DEMO, "model": SLOW, "report": SLOW}
 VERBS = (

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.common.provenance import key_of
-from biaskit.measures.probe.shares.top_k import Sought, bound_masses
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.generator import ApiGenerator
@@ -34,6 +33,7 @@ from biaskit.records import (
     TargetWord,
 )
 from biaskit.runs.drift import model_of
+from biaskit.runs.shares.top_k import Sought, bound_masses
 from fakes.api_server import ApiProcess, ApiServer, Behaviour, choice_seed
 from fakes.command import Said
 from fakes.numbered_runs import entry

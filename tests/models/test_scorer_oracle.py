@@ -37,7 +37,6 @@ from hypothesis import strategies as st
 
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.prompts import cells
-from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
 from biaskit.models.huggingface.prefixes import (
@@ -50,6 +49,7 @@ from biaskit.models.huggingface.prefixes import (
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
 from biaskit.records import Failed, Prompt, PromptCell, Scored, ScoreRequest, TargetWord, Turn
+from biaskit.runs.shares.cells import cell_shares
 from biaskit.study.config import load_study
 
 Models = Callable[..., Tiny]

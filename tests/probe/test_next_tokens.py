@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import biaskit as bk
 from biaskit.measures.probe.next_tokens import SaidNext, as_shown, next_tokens
 from biaskit.measures.probe.prompts import scope_of_cell
-from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.huggingface.head import TopTokens
 from biaskit.records import Estimator, PromptCell, Scored, ScoreRequest, TargetWord
 from biaskit.report.next_tokens import in_words, the_rest
 from biaskit.runs.score_rows import fault_of, row_of
+from biaskit.runs.shares.cells import cell_shares
 
 Row = dict[str, Any]
 

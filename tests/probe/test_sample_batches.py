@@ -21,9 +21,9 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
 from biaskit import records
-from biaskit.measures.probe.sample_batches import ENOUGH, OpenCells, SampleBatches, add_up, coverage_of
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Prompt, Sample, SampleRequest, Scored, ScoreRequest, TargetWord
+from biaskit.runs.sample_batches import ENOUGH, OpenCells, SampleBatches, add_up, coverage_of
 from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
 from biaskit.workflow.analyze import describe_run, rebuild_tables

@@ -17,11 +17,11 @@ from scipy import stats
 from biaskit.measures.probe.analysis import tables
 from biaskit.measures.probe.ask import ask
 from biaskit.measures.probe.design import ProbeDesign, resolve
-from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Estimator, LogProb, PromptCell, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.session import Session
+from biaskit.runs.shares.cells import cell_shares
 from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows

@@ -15,9 +15,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from biaskit.errors import RunError
-from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.records import CellShares, PromptCell
 from biaskit.runs.score_rows import as_json
+from biaskit.runs.shares.cells import cell_shares
 
 CELL = PromptCell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 GROUPS = ("male", "female", "diverse")

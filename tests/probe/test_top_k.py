@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.effects import tables
-from biaskit.measures.probe.shares.cells import cell_shares
-from biaskit.measures.probe.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
 from biaskit.records import CellShares, PromptCell
+from biaskit.runs.shares.cells import cell_shares
+from biaskit.runs.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
 from biaskit.stats.arms import CrossedCells
 
 CELL = PromptCell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
@@ -391,7 +391,7 @@ def test_a_wrong_reading_of_the_formulas_misses(wrong: str, left_out: dict[str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["the sampled token's entry", "u", "O", "equal texts", "two ways"])
 def test_breaking_a_part_of_the_bounds_is_seen(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from biaskit.measures.probe.shares import top_k
+    from biaskit.runs.shares import top_k
 
     if broken == "the sampled token's entry":
         monkeypatch.setattr(

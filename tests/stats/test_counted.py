@@ -11,8 +11,8 @@ import pytest
 
 from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.effects import tables
-from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.records import PromptCell
+from biaskit.runs.shares.cells import cell_shares
 from biaskit.stats.arms import Arm, Counted, CrossedCells, cross, inverse_of_wilson, mean_of, part_of_two
 from biaskit.stats.contrast import Scope
 from biaskit.stats.contrasts import within_jobs

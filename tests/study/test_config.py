@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
 from biaskit.measurement import measurement
+from biaskit.measures.decisions.design import resolve as resolve_decisions
+from biaskit.measures.decisions.study import DecisionsStudy
 from biaskit.measures.pairs.design import resolve as resolve_pairs
 from biaskit.measures.pairs.study import PairsStudy
 from biaskit.measures.personas.design import resolve as resolve_personas
@@ -41,6 +43,7 @@ N_PROMPTS = {
 
 # Occupations x prompts x (debiasing prompts and none), and with a gender in the prompt.
 N_PAIRS = {"pairs": 12 * 3 * 4}
+N_DECISIONS = {"hiring": 4 * 8 * 40 * 2}
 N_SERIES = {
     "gasp": (63 * 2, 63 * 2 * 3),
     "gasp-pilot": (8 * 2, 8 * 2 * 3),
@@ -80,12 +83,17 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_these_studies_are_shipped() -> None:
-    assert sorted([*N_PROMPTS, *N_SERIES, *N_PAIRS]) == study_names()
+    assert sorted([*N_PROMPTS, *N_SERIES, *N_PAIRS, *N_DECISIONS]) == study_names()
 
 
 @pytest.mark.parametrize("name", N_PAIRS)
 def test_the_shipped_pairs_are_all_asked(name: str) -> None:
     assert N_PAIRS[name] == len(resolve_pairs(load_as(PairsStudy, name)).pairs)
+
+
+@pytest.mark.parametrize("name", N_DECISIONS)
+def test_a_shipped_study_decides_on_all_cases_and_people(name: str) -> None:
+    assert N_DECISIONS[name] == len(resolve_decisions(load_as(DecisionsStudy, name)).asked)
 
 
 @pytest.mark.parametrize("name", N_SERIES)

@@ -23,8 +23,6 @@ from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
 from biaskit.measures.probe.requests import CellsOfRun
-from biaskit.measures.probe.sample_batches import ENOUGH, SampleBatches, add_up
-from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
@@ -32,7 +30,9 @@ from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest, read_manifest
+from biaskit.runs.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.runs.score_rows import describe_analysis
+from biaskit.runs.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule

@@ -13,16 +13,16 @@ from biaskit.measures.probe.continuations import continue_cells
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_format
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
-from biaskit.measures.probe.scoring import CellWork, choose_formats, matched_samples
+from biaskit.measures.probe.scoring import CellWork, choose_formats
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, ScoreRequest
 from biaskit.runs.manifest import Manifest
+from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.score_rows import fault as fault
-from biaskit.runs.score_work import as_asked, score_models
+from biaskit.runs.score_work import as_asked, matched_samples, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.start import Open
 from biaskit.runs.store import StoredRows, count_rows, read_rows, rows_file

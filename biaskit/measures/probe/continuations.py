@@ -13,7 +13,6 @@ from biaskit.measures.probe.answers import AnswersOfRun
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import CellsOfRun
-from biaskit.measures.probe.sample_batches import SampleBatches
 from biaskit.measures.probe.scoring import CellWork
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.entry import Continuations
@@ -23,6 +22,7 @@ from biaskit.records import Failed, PromptFormat, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest
+from biaskit.runs.sample_batches import SampleBatches
 from biaskit.runs.score_rows import row_of
 from biaskit.runs.score_work import ScoreWork
 from biaskit.runs.session import Session

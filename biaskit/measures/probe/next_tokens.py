@@ -9,8 +9,8 @@ from typing import Any
 
 from biaskit.common.foreign import visible
 from biaskit.measures.probe.contrasts import arm_of
-from biaskit.measures.probe.shares.cells import own_masses
 from biaskit.records import ALL, PromptCell
+from biaskit.runs.shares.cells import own_masses
 from biaskit.stats.arms import Arm
 from biaskit.tables.query import Row
 

@@ -15,7 +15,7 @@ from biaskit.common.wording import listed, people, percent, points
 from biaskit.corpora.variance import CellVariance, load_cell_variance
 from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.sample_batches import SampleBatches
+from biaskit.runs.sample_batches import SampleBatches
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrast import LEVEL
 from biaskit.stats.contrasts import MOST_EMPTY

@@ -20,7 +20,6 @@ from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign, resolve
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import ScoringOptions
@@ -30,6 +29,7 @@ from biaskit.records import PROBE_FORMATS, DebiasingPrompt, Failed
 from biaskit.report.render.document import Document, listed_table
 from biaskit.report.render.html import Printed
 from biaskit.runs.score_rows import row_of
+from biaskit.runs.shares.cells import cell_shares
 from biaskit.runs.start import ApiArguments, api_options
 from biaskit.study.config import load_as
 from biaskit.tables.coverage import WEAK

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from biaskit.errors import ModelError, StudyError
@@ -11,15 +10,12 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.power import plan_sentence
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.sample_batches import OpenCells, SampleBatches
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
-from biaskit.progress import ModelPlan
-from biaskit.records import PROBE_FORMATS, Failed, PromptFormat, Scored, ScoreRequest
-from biaskit.runs.course import Pending
-from biaskit.runs.rows import NoRow
+from biaskit.records import PROBE_FORMATS, Failed, PromptFormat, Scored
+from biaskit.runs.sample_batches import SampleBatches
 from biaskit.runs.score_rows import row_of
-from biaskit.runs.score_work import ScoreWork
+from biaskit.runs.score_work import BatchWork
 from biaskit.runs.session import Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
@@ -28,15 +24,7 @@ Json = dict[str, Any]
 CHAT_FIRST: tuple[PromptFormat, ...] = ("chat-prefill", "raw", "chat-continue")
 
 
-def matched_samples(row: Mapping[str, Any]) -> int:
-    """How many samples of a stored row say a target word; 0 where nothing was drawn."""
-    counts = row.get("counts", {})
-    if not isinstance(counts, dict) or not all(type(n) is int for n in counts.values()):
-        raise NoRow("its counts are not numbers")
-    return sum(counts.values())
-
-
-class CellWork(ScoreWork[int]):
+class CellWork(BatchWork):
     """One model's cells: a request for each, or one for each batch of samples."""
 
     measurement = "probe"
@@ -54,26 +42,10 @@ class CellWork(ScoreWork[int]):
         self.cells = PlannedCells(
             design, identity.label, prompt_format, identity.fingerprint, estimator.in_key(), shard
         )
-        super().__init__(scorer, prompt_format, stored, self.cells.requests)
+        most = design.study.max_samples_per_prompt
+        super().__init__(scorer, prompt_format, stored, self.cells.requests, most, sample_batches)
         self.design = design
-        self.sample_batches = sample_batches or SampleBatches.up_to(
-            estimator.samples, design.study.max_samples_per_prompt
-        )
         self._places: dict[str, int] = {}  # key of a cell → its place
-
-    def planned(self) -> Iterator[ScoreRequest]:
-        """Each cell's batches, up to the first that is not stored."""
-        for cell in self.cells.requests:
-            for number in range(self.sample_batches.most):
-                asked = self.sample_batches.request(cell, number)
-                yield asked
-                if asked.key not in self.stored.values:
-                    break
-
-    def pending(self) -> Sequence[ScoreRequest]:
-        """Each open cell's next batch."""
-        self._open = OpenCells(self.cells.requests, self.sample_batches, self.stored.values)
-        return self._open.due
 
     def named(self, key: str) -> str:
         """The template and the job of a request."""
@@ -82,29 +54,6 @@ class CellWork(ScoreWork[int]):
                 if self.sample_batches.request(request, number).key == key:
                     return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
         return ""
-
-    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
-        """Of each open cell's next batch, with what all batches up to the cap would take."""
-        plan = super().plan(pending, session)
-        if not pending.requests or self.estimator.samples is None:
-            return plan
-        (least, most), sample_batches = self._open.outlook(), self.sample_batches
-        more = most / least
-        of_most: dict[str, Any] = {}
-        if plan.calls is not None:
-            # Requests are cut at multiples of their number of texts: a later batch may need one more.
-            calls = []
-            for number in range(sample_batches.most):
-                asked = sample_batches.request(self.cells.requests[0], number)
-                calls.append(self.model.plan_scores([asked]).calls)
-            more *= max(calls) / calls[0]
-            of_most["calls_most"] = round(plan.calls * more)
-        if plan.seconds is not None:
-            of_most["seconds_most"] = plan.seconds * more
-        if plan.cost is not None:
-            of_most["cost_most"] = plan.cost * more
-        tokens = round(plan.prompt_tokens * more)
-        return replace(plan, samples=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def shows(self, session: Session[Any]) -> str:
         """Say which difference between groups of jobs the plan could show."""
@@ -117,7 +66,7 @@ class CellWork(ScoreWork[int]):
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:
         """The planned batches, and the batches that follow from their answers."""
         self._places = {request.key: place for place, request in enumerate(self.cells.requests)}
-        yield from self._open.score(self.model, self.batches)
+        yield from super().answers(session)
 
     def row(self, answer: Scored) -> Json:
         """A row of probe.jsonl."""
@@ -128,10 +77,6 @@ class CellWork(ScoreWork[int]):
             **row_of(answer, scope_of_cell(cell), prompt, self.estimator, number),
             "model_key": self.cells.model_key,
         }
-
-    def progress(self) -> tuple[str, int, int]:
-        """Cells that need no further batch, of those that were due."""
-        return self.label, self.n_due - self._open.n_left, self.n_due
 
 
 def choose_formats(

@@ -25,8 +25,6 @@ from fakes.api_cases import (
 )
 from fakes.api_server import LIES, ApiServer, Behaviour
 
-from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares
-from biaskit.measures.probe.shares.top_k import Sought, bound_masses
 from biaskit.models.api.answer_files import AnswerFiles
 from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide, reasons_first
 from biaskit.models.api.checks import LEAST
@@ -35,6 +33,8 @@ from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
 from biaskit.records import Failed, PromptCell, Sample, Scored, TargetWord
+from biaskit.runs.shares.cells import MAY_HIDE, cell_shares
+from biaskit.runs.shares.top_k import Sought, bound_masses
 
 # --- texts ---------------------------------------------------------------------------------------------
 

@@ -11,9 +11,9 @@ from itertools import chain
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.measures.probe.shares.top_k import Sought, bound_masses
 from biaskit.models.token_trie import TokenIds, shortest_extensions
-from biaskit.records import CellShares, PromptCell
+from biaskit.records import CellShares
+from biaskit.runs.shares.top_k import Sought, bound_masses
 from biaskit.stats.proportions import wilson
 
 COVERAGE_TOLERANCE = 1e-6
@@ -21,7 +21,7 @@ MAY_HIDE = "a listed token may hide another with the same text"
 
 
 def cell_shares(
-    cell: PromptCell,
+    cell: Any,
     row: Mapping[str, Any] | None,
     groups: tuple[str, ...],
     *,
@@ -38,9 +38,7 @@ def cell_shares(
     return _measured(cell, row, groups, word_boundary)
 
 
-def _measured(
-    cell: PromptCell, row: Mapping[str, Any], groups: tuple[str, ...], word_boundary: str
-) -> CellShares:
+def _measured(cell: Any, row: Mapping[str, Any], groups: tuple[str, ...], word_boundary: str) -> CellShares:
     """Sum log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
     target_words, estimator = row["target_words"], str(row["estimator"])
     peak, relative = own_masses(target_words, word_boundary)
@@ -85,7 +83,7 @@ def own_masses(target_words: Sequence[Mapping[str, Any]], word_boundary: str) ->
 
 
 def _bounded(
-    cell: PromptCell, row: Mapping[str, Any], groups: tuple[str, ...], contrast: tuple[str, str] | None
+    cell: Any, row: Mapping[str, Any], groups: tuple[str, ...], contrast: tuple[str, str] | None
 ) -> CellShares:
     """Bound what `top-k` listed: points are of the listed mass, ends of all that it can be."""
     sought = []
@@ -108,7 +106,7 @@ def _bounded(
     )
 
 
-def _counted(cell: PromptCell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
+def _counted(cell: Any, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
     """Count what `sampling` drew: shares are of the samples that name a target word."""
     group_of = {e["text"]: e["group"] for e in row["target_words"]}
     samples_of = dict.fromkeys(groups, 0)

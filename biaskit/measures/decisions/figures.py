@@ -1,0 +1,90 @@
+"""Draw decisions: gaps within cases, with jobs and the first place below; then ratios and what luck makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from biaskit.measurement import words
+from biaskit.measures.decisions.printing import is_scored, who
+from biaskit.records import ALL
+from biaskit.report.figures import FigureKind
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import NAN, Axis, Band, Dots, Panel, Plot, Point, effects, ends_of, point
+from biaskit.report.figures.style import GREY, Mark
+from biaskit.report.figures.view import View
+from biaskit.report.questions import QuestionId
+from biaskit.tables.query import Row, defined, distinct, first, grouped, where
+
+MOST_ROWS = 40
+_GAP = ("gap", "ci_low", "ci_high")
+_RATIO = ("ratio", "ratio_low", "ratio_high")
+_CAPTIONS = words("decisions")["captions"]
+
+
+def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
+    """Name the kinds of figures in the order of the page."""
+    return {"sex": (gaps,), "race": (ratios,)}
+
+
+def gaps(view: View) -> Iterator[Figure]:
+    """Draw a row for each contrast, jobs below."""
+    rows = [row for row in view.rows("decision_gaps") if row["contrast"] in ("sex", "race")]
+    rows.sort(key=lambda row: (row["job"] != ALL, row["contrast"] != "sex"))
+    for (question,), own in grouped(defined(rows, "gap"), "question").items():
+        title = f"Who gets a yes more often: {question}"
+        yield from view.charts(own, f"decisions-{question}", title, _gaps)
+
+
+def _gaps(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    keys = list(grouped(rows, "job", "group_a", "group_b"))[:MOST_ROWS]
+    labels = []
+    for job, *sides in keys:
+        a, b = map(who, sides)
+        labels.append(f"{a} − {b}" + ("" if job == ALL else f", {job}"))
+    question, dots = rows[0]["question"], []
+    order = where(view.rows("decision_order"), question=question, job=ALL)
+    if order:
+        labels.append("first place − chance")
+    for model in models:
+        found = [first(rows, model=model, job=j, group_a=a, group_b=b) for j, a, b in keys]
+        points: list[Point | None] = [None if row is None else point(row, _GAP) for row in found]
+        if order:
+            place = first(order, model=model, position=1)
+            chance = 1 / len(distinct(order, "position"))
+            effect = place["rate"] - chance if place else NAN
+            points.append(Point(effect, mark=Mark(GREY, "s")))
+        dots.append(Dots(view.marks[model], points))
+    drawn = [p for series in dots for p in series.points if p is not None]
+    margin = first(view.tests(), contrast="sex") or first(view.tests(), contrast="race")
+    band = margin.margin if margin else None
+    axis = effects(ends_of(drawn), 0.1, "difference, points", margin=band)
+    if is_scored(view.rows("decision_groups", question=question)):
+        axis = effects(ends_of(drawn), 0.1, "difference of scores", unit="")
+    return Plot([Band([Panel(labels, axis, dots)])], _CAPTIONS["gaps"], view.entries(models))
+
+
+def ratios(view: View) -> Iterator[Figure]:
+    """Draw each group's rate by the highest, beside four fifths and what equal groups would show."""
+    known = defined(view.rows("decision_groups", job=ALL), "ratio")
+    rows = list(filter(itemgetter("verdict"), known))
+    for (question,), own in grouped(rows, "question").items():
+        yield from view.charts(own, f"ratios-{question}", f"Rates by the highest: {question}", _ratios)
+
+
+def _ratios(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    panels = []
+    for (by, kind), own in grouped(rows, "by", "rate_kind").items():
+        names = distinct(own, "category")
+        same = {"question": own[0]["question"], "job": ALL, "by": by, "rate_kind": kind}
+        dots = []
+        for model in models:
+            found = [first(own, model=model, category=name) for name in names]
+            points: list[Point | None] = [None if row is None else point(row, _RATIO) for row in found]
+            equal = first(view.rows("decision_equal", **same), model=model)
+            beside = point(equal, ("equal_median",), mark=Mark(GREY, "P"))
+            dots.append(Dots(view.marks[model], [*points, beside]))
+        labels = [*map(who, names), "if all were equal"]
+        axis = Axis("ratio to the highest", 0, 1, line=0.8, ticks=(0, 0.4, 0.8, 1))
+        panels.append(Panel(labels, axis, dots, title=by.replace("+", " and ")))
+    return Plot([Band(panels)], _CAPTIONS["ratios"], view.entries(models))

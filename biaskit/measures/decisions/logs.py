@@ -1,0 +1,247 @@
+"""What `biaskit analyze --decisions` and `bk.analyze_decisions` do: make a run of a log, and analyse it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict, create_model
+
+from biaskit.arguments import NUMBER, TEXT, checked
+from biaskit.common.provenance import ROW_FORMAT, digest, key_of
+from biaskit.common.wording import count
+from biaskit.corpora.rows import SourceLayout, read_list
+from biaskit.corpora.sources import ListEntry, check_label, shown
+from biaskit.errors import CorpusError
+from biaskit.measures.decisions.analysis import COLUMNS, tables
+from biaskit.measures.decisions.command import DecisionsResult, listed_or_file
+from biaskit.measures.decisions.design import DecisionsDesign
+from biaskit.measures.decisions.lists import SEXES, Person, Question, Source, read_people
+from biaskit.measures.decisions.study import DecisionsStudy
+from biaskit.models.entry import ModelEntry
+from biaskit.progress import LineWatcher, Watcher
+from biaskit.records import ALL
+from biaskit.runs.folder import run_folder
+from biaskit.runs.manifest import Manifest
+from biaskit.runs.merge import store_rows
+from biaskit.runs.start import command_line, stated
+from biaskit.study.config import build_study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOG = "log"
+ROLES = ("outcome", "case", "person", "job", "position", "sex", "race", "model")
+RANKED = ("shown", "answer")
+TRUE, FALSE = ("1", "yes", "true", "1.0"), ("0", "no", "false", "0.0")
+
+
+class _Entry(ListEntry):
+    model_config = ConfigDict(protected_namespaces=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout(SourceLayout[Any]):
+    must: tuple[str, ...] = ()  # columns that are there, though a cell may be empty
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return self.must
+
+
+@checked(**dict.fromkeys(ROLES, TEXT), min_category=NUMBER)
+def analyze_decisions(
+    decisions: str | Path | pd.DataFrame | Sequence[Mapping[str, object]],
+    *,
+    outcome: str | None = None,
+    case: str | None = None,
+    person: str | None = None,
+    job: str | None = None,
+    position: str | None = None,
+    sex: str | None = None,
+    race: str | None = None,
+    model: str | None = None,
+    people: str | Path | pd.DataFrame | Sequence[Mapping[str, object]] | None = None,
+    min_category: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> DecisionsResult:
+    """Analyse decisions that were made: gaps within cases, rates and impact ratios of sexes and races.
+
+    >>> log = [{"posting": c, "sex": s, "selected": (s + c) in "fa fb ma"} for s in "fm" for c in "abcde"]
+    >>> logged = bk.analyze_decisions(log, case="posting", out="logged", watcher=bk.Silent())
+    >>> logged.gaps[["contrast", "gap"]].round(2).values.tolist()
+    [['sex', 0.2]]
+
+    Args:
+        decisions: a file, a DataFrame or a list of dicts with a row for each decision; or rankings, with the
+            columns shown (names between |) and answer (a text, whose first name is chosen).
+        outcome: the column of decisions, by default selected: 0 and 1, yes and no, or numbers.
+        case, person, job, position, sex, race, model: columns; by default those of these names.
+        people: of rankings: a file or rows with name, sex and race.
+        min_category: a category with a lower part of the rows gets no ratio; by default 0.02.
+        settings: keys of the analysis, such as `{"reference_race": "Asian"}`.
+        out: the run's folder; by default one in biaskit-runs/ that is named after the log.
+        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
+
+    Returns a `DecisionsResult`; no model is queried. Raises `BiaskitError` for a missing column, an outcome
+    that is none, a study's unknown key.
+    """
+    named = (outcome, case, person, job, position, sex, race, model)
+    columns = stated(**dict(zip(ROLES, named, strict=True)))
+    source = listed_or_file(decisions, "decisions")
+    if people is None:
+        entries, choice = _read(source, columns), 0
+    else:
+        entries, choice = _rankings(source, listed_or_file(people, "people"), columns)
+    scores = _outcomes(entries, columns.get("outcome", "selected"))
+    choice = choice or _chosen_of(entries)
+    if not any(entry["sex"] or entry["race"] for entry in entries):
+        raise CorpusError("The decisions have neither sex nor race. Name their columns.")
+    sum_of_rows = digest([{**entry, "where": ""} for entry in entries])
+    keys = {**dict(settings or {}), **stated(min_category=min_category)}
+    study = build_study({"name": LOG, "measurement": "decisions"}, keys, "analysis options")
+    assert isinstance(study, DecisionsStudy)
+    asked = Question(LOG, columns.get("case", "case"), "", "", "", (), choice, (0, 1) if scores else None)
+    imported: dict[str, Any] = {"source": str(source) if isinstance(source, str) else "in memory"}
+    imported |= {"digest": sum_of_rows, "notes": list(_notes(entries, choice))}
+    design = DecisionsDesign(study, (), (), (asked,), {}, imported)
+    author: Any = {"spec": LOG, "fingerprint": sum_of_rows, "tuning": "unknown", "where": "texts"}
+    author |= {"prompt_format": "", "details": {}}
+    models = {entry["model"]: ModelEntry(**author) for entry in entries}
+    question: dict[str, Any] = {"study": LOG, "decisions": sum_of_rows, "columns": columns}
+    manifest = Manifest.new(
+        *("decisions", LOG),
+        question=question,
+        resolved=design.describe(),
+        models=models,
+        command=command_line(),
+        signature=design.sign(models),
+    )
+    with run_folder(LOG, list(models), question, out) as run:
+        store_rows(
+            run,
+            manifest,
+            _rows(entries, sum_of_rows, scores=scores),
+            lock=study.lock,
+            skip_bad=study.skip_bad_lines,
+        )
+        notes = tables(run, watcher=watcher or LineWatcher()).write()
+    return DecisionsResult(run, tuple(notes))
+
+
+def _read(source: Source, columns: Mapping[str, str], *more: str) -> list[dict[str, Any]]:
+    """Read a row for each decision; columns of the roles' own names are found without being named."""
+    column_of = {role: "selected" if role == "outcome" else role for role in ROLES} | dict(columns)
+    must = tuple(dict.fromkeys([*(more or [column_of["outcome"]]), *columns.values()]))
+    fields: dict[str, Any] = dict.fromkeys((*column_of.values(), *more), (Any, ""))
+    entry = create_model("_Log", __base__=_Entry, **fields)
+    layout = _Layout("decisions", "decision", entry, csv=True, jsonl=True, must=must)
+    entries = []
+    for where, row in read_list(source, layout).entries:
+        found = {role: _text(getattr(row, column)) for role, column in column_of.items()}
+        found |= {column: str(getattr(row, column)) for column in more}
+        for role in ("sex", "race"):
+            found[role] = "" if found[role].casefold() == "unknown" else found[role]
+        found["sex"] = SEXES.get(found["sex"].casefold(), found["sex"].casefold())
+        found["model"] = check_label(found["model"] or LOG, f"{where}: the model")
+        if ALL in (found["model"], found["sex"], found["race"], found["job"]):
+            raise CorpusError(f'{where}: "all" is what tables call all of them together. Rename it.')
+        entries.append({**found, "where": where})
+    return entries
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _outcomes(entries: Sequence[dict[str, Any]], column: str) -> bool:
+    """Read each outcome in its place, None where there is none; tells whether they are numbers."""
+    words = {entry["outcome"].casefold() for entry in entries}
+    if words <= {*TRUE, *FALSE, ""}:
+        for entry in entries:
+            found = entry["outcome"].casefold()
+            entry["outcome"] = float(found in TRUE) if found else None
+        return False
+    for entry in entries:
+        try:
+            entry["outcome"] = float(entry["outcome"]) if entry["outcome"] else None
+        except ValueError:
+            if entry["outcome"].casefold() in (*TRUE, *FALSE):
+                continue  # a later row is the odd one
+            what = f"{column} is {shown(entry['outcome'])}, which is neither 0 or 1 nor a number"
+            raise CorpusError(f"{entry['where']}: {what}. Write yes or no, or leave it empty.") from None
+    for entry in entries:
+        if isinstance(entry["outcome"], str):
+            raise CorpusError(f"{entry['where']}: {column} is a word, others are numbers. Write numbers.")
+    return True
+
+
+def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tuple[list[dict[str, Any]], int]:
+    """Make a decision of each name that is shown: the first full name in the answer is chosen."""
+    known = {person.name.casefold(): person for person in read_people(people, ())}
+    entries: list[dict[str, Any]] = []
+    sizes: Counter[int] = Counter()
+    for number, ranking in enumerate(_read(source, columns, *RANKED), start=1):
+        names = [name.strip() for name in ranking["shown"].split("|")]
+        answer = ranking["answer"].casefold()
+        found: dict[str, int] = {}
+        for name in names:
+            if (place := re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", answer)) is not None:
+                found[name] = place.start()
+        if answer.strip() in known and not found:
+            chosen = shown(ranking["answer"].strip())
+            raise CorpusError(f"{ranking['where']}: {chosen} is chosen and was not shown. Correct the row.")
+        first = min(found, key=found.__getitem__, default=None)
+        sizes[len(names)] += 1
+        for position, name in enumerate(names, start=1):
+            person = known.get(name.casefold(), Person(name))
+            own = {"case": ranking["case"] or str(number), "person": person.name, "position": str(position)}
+            own |= {"sex": person.sex, "race": person.race, "lacks": name not in found}
+            own["outcome"] = str(int(name == first)) if first else ""
+            entries.append({**ranking, **own})
+    return entries, sizes.most_common(1)[0][0]
+
+
+def _chosen_of(entries: Sequence[Mapping[str, Any]]) -> int:
+    """Find how many are shown of whom one is chosen: the same number in each case, else 0."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for entry in entries:
+        groups.setdefault((entry["model"], entry["case"]), []).append(entry["outcome"] or 0.0)
+    sizes, one_each = set(map(len, groups.values())), {*map(sum, groups.values())} == {1}
+    return sizes.pop() if one_each and len(sizes) == 1 and len(groups) > 1 and max(sizes) > 1 else 0
+
+
+def _notes(entries: Sequence[Mapping[str, Any]], choice: int) -> Iterator[str]:
+    unanswered = sum(entry["outcome"] is None for entry in entries)
+    for name in ("sex", "race"):
+        if unknown := sum(not entry[name] for entry in entries):
+            yield f"{count(unknown, 'decision')} of {len(entries):,} about people of unknown {name}"
+    if unanswered:
+        yield f"{count(unanswered, 'decision')} of {len(entries):,} without an outcome, counted as unanswered"
+    if choice:
+        yield f"in each case one of {choice} is chosen: who competes is not independent"
+    lacking = {(entry["model"], entry["job"], entry["case"]) for entry in entries if entry.get("lacks")}
+    if lacking:
+        yield f"{count(len(lacking), 'answer')} lack a name that was shown, or spell it otherwise"
+
+
+def _rows(
+    entries: Sequence[Mapping[str, Any]], sum_of_rows: str, *, scores: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of decisions.jsonl."""
+    for number, entry in enumerate(entries, start=1):
+        row: dict[str, Any] = dict.fromkeys(("prompt", "answered_by", "answered_at", *COLUMNS))
+        row |= {"key": key_of([ROW_FORMAT, sum_of_rows, number]), "question": LOG, "wording": "", "pair": ""}
+        row |= {name: entry[name] for name in ("model", "job", "case", "person", "sex", "race")}
+        place, value = entry["position"], entry["outcome"]
+        row |= {"position": int(place) if place.isdecimal() else None, "answered": value is not None}
+        own = "p_yes" if scores else "selected"
+        yield row | {own: value, "reason": "no outcome" if value is None else None}

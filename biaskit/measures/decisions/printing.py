@@ -1,0 +1,84 @@
+"""Prints decisions: a line for each group, below it the gaps and the smallest ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from biaskit.common.wording import count, percent, plain_number, points, points_range
+from biaskit.measures.decisions.findings import ratio, smallest
+from biaskit.records import ALL
+from biaskit.report.render.document import Document, TitledTable
+from biaskit.report.render.generic import printed_table
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, Tables, column, defined, first, grouped, named, where
+
+PRINTED = """group || people = {n_people} | yes % = {expected:%1} | selected % = {chosen:%1} |
+mean rate = {above:%1} | ratio = {ratio:.2[ratio]} | of four fifths = {verdict}"""
+
+
+def decisions_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
+    """Lay out what the command prints."""
+    return Document(tuple(_tables(tables)), tuple(notes), signature)
+
+
+def headline(part: Part) -> Iterator[TitledTable]:
+    """Make a table of groups for each model and question."""
+    yield from _tables(part.tables)
+
+
+def _tables(tables: Tables) -> Iterator[TitledTable]:
+    for (model, question), groups in grouped(tables.get("decision_groups", ()), "model", "question").items():
+        own = {"model": model, "question": question}
+        rows, lines = where(tables["decisions"], **own), []
+        for (_, category), of_group in grouped(where(groups, job=ALL), "by", "category").items():
+            rate_of = {row["rate_kind"]: row["rate"] for row in of_group}
+            line: dict[str, Any] = {**(first(of_group, rate_kind="expected") or of_group[0])}
+            line |= {"group": who(category), "expected": rate_of.get("expected")}
+            lines.append({**line, "chosen": rate_of.get("selected"), "above": rate_of.get("above-median")})
+        note = ". ".join([*_gaps(tables, own, scored=is_scored(groups)), *_ratio(tables, groups, own)])
+        yield from printed_table(_title(model, question, rows), PRINTED, lines, note=note, known=True)
+
+
+def who(category: str) -> str:
+    """Name a category as tables and figures show it."""
+    return {"female": "women", "male": "men"}.get(category, category)
+
+
+def is_scored(groups: Sequence[Row]) -> bool:
+    """Tell whether a question is answered by scores; `groups`: its rows of decision_groups.csv."""
+    return any(row["rate_kind"] == "above-median" for row in groups)
+
+
+def _title(model: str, question: str, rows: Sequence[Row]) -> str:
+    sizes = []
+    for name, what in (("case", "case"), ("person", "person"), ("wording", "wording")):
+        if n := len(named(rows, name)):
+            sizes.append(count(n, what, "people" if what == "person" else ""))
+    estimators, covered = named(rows, "estimator"), column(defined(rows, "coverage"), "coverage")
+    held = f", coverage {percent(sum(covered) / len(covered))} %" if covered else ""
+    return f"{model}: {question}? {' × '.join(sizes)}, {', '.join(estimators) or 'log'}{held}"
+
+
+def _gaps(tables: Tables, own: dict[str, Any], *, scored: bool) -> Iterator[str]:
+    for row in where(tables.get("decision_gaps", ()), **own, job=ALL):
+        if row["contrast"] in ("sex", "race") and row["gap"] is not None:
+            a, b = who(row["group_a"]), who(row["group_b"])
+            ends = () if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
+            gap, interval = points(row["gap"]), f" [{points_range(*ends, 1)}]" if ends else ""
+            if scored:
+                gap = plain_number(row["gap"])
+                interval = f" [{' to '.join(map(plain_number, ends))}]" if ends else ""
+            verdict = f", {row['verdict'].replace('-', ' ')}" if row["verdict"] else ""
+            yield f"{a} − {b}: {gap}{interval}{verdict}"
+
+
+def _ratio(tables: Tables, groups: Sequence[Row], own: dict[str, Any]) -> Iterator[str]:
+    if (found := smallest(groups)) is None:
+        return
+    low = found[0]
+    n = len(where(groups, by=low["by"], job=ALL, rate_kind=low["rate_kind"]))
+    text = f"Smallest of {n} groups: {ratio(low)} ({low['category']}), {low['verdict'].replace('-', ' ')}"
+    same = {"by": low["by"], "job": ALL, "rate_kind": low["rate_kind"]}
+    equal = first(tables.get("decision_equal", ()), **own, **same)
+    yield text if equal is None else f"{text}; equal groups: {equal['equal_median']:.2f} in half of audits"
