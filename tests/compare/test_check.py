@@ -244,7 +244,7 @@ def _odd_row(rng: random.Random, number: int) -> dict[str, Any]:
         values |= {"ci90_low": None, "ci90_high": None, "equivalent": None}
     if rng.random() < 0.2:
         values |= {"bound_low": estimate - half, "bound_high": estimate + half}
-    return row(**values)
+    return row(**values, spread_of_true=rng.choice([None, 0.0, 0.08, 0.3]))
 
 
 def _run(base: Path, path: Path, rng: random.Random) -> Path:
