@@ -228,6 +228,7 @@ def test_a_run_is_analysed_reported_compared_and_exported_with_its_known_genders
     text = page.page.read_text("utf-8")
     assert "known: women" in text
     assert "genders of 60 of 64 texts are known, not inferred" in text
+    assert " · 64 texts · 1 (2 %) without a gender" in text  # by the rules alone, 13
     other = analysed(letters(), tmp_path / "other")
     compared = bk.compare(known, other, out=tmp_path / "compared")
     rows = compared.tests.query("quantity == 'represented_share'")

@@ -76,8 +76,8 @@ def measured(part: Part) -> Iterator[str]:
         day = part.imported.get("read")
         yield short(PurePath(part.imported["source"]).name) + (f", read on {day}" if day else "")
         yield count(len(texts), "text")
-        without = where(texts, requested_gender="", gender="")
-        yield f"{len(without):,} ({percent(len(without) / len(texts))} %) without a gender"
+        without = sum(column(occupations_of(part), "n_not_inferred"))
+        yield f"{without:,} ({percent(without / len(texts))} %) without a gender"
 
 
 def models_of(part: Part) -> list[str]:
