@@ -16,10 +16,10 @@ NEAR = 0.05
 
 
 def decision_order(rows: pd.DataFrame, *, choice: int) -> pd.DataFrame:
-    """Make decision_order.csv of one model and question: no row unless one of `choice` shown is chosen.
+    """Make decision_order.csv of one model and question: no row unless one of `choice` is chosen.
 
-    `rows` of decisions.csv with `position` from 1. Intervals over cases, and pairs where two are shown in both
-    orders, whose row of position 1 has the shares of robust, fragile and near even (methods/decisions#order).
+    Position 1 of two shown in both orders has the shares of robust, fragile and near even
+    (methods/decisions#order).
     """
     import pandas as pd
 

@@ -45,16 +45,15 @@ class Table:
 
     def decisions(self, by: str, categories: list[str]) -> Decisions:
         """Number groups in the order of `categories`, people and cases."""
-        rows, number = self.rows, {name: i for i, name in enumerate(categories)}
+        rows, person, case, job = self.rows, None, None, None
         other = {"sex": "race", "race": "sex"}.get(by, "question")
-        person = case = job = None
         if (rows["person"] != "").any():
             person = _codes(rows["person"])
         if (rows["case"] != "").any():
             case = _codes(rows["job"] + "\0" + rows["case"])
         if self.job == ALL and rows["job"].nunique() > 1:
             job = _codes(rows["job"])
-        group = np.asarray(rows[by].map(number), np.int64)
+        group = np.asarray(rows[by].map(categories.index), np.int64)
         return Decisions(group, _codes(rows[other]), person, case, job, self.choice, self.paired)
 
     def ends(self) -> tuple[FloatArray, FloatArray] | None:
