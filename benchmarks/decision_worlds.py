@@ -21,7 +21,7 @@ import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from biaskit.measures.decisions.gaps import decision_gaps, gaps_of
+from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.order import decision_order
 from biaskit.stats.arrays import FloatArray, IntArray
 from biaskit.stats.cases import Decisions, within_cases
@@ -295,7 +295,7 @@ def of_flips(world: Crossed, n_worlds: int) -> Counts:
     """Different decisions of a woman and a man less those of two of one sex, in points: mean and SD."""
     apart = []
     for rng in generators(world, n_worlds):
-        row = decision_gaps(frame_of(world, rng)).iloc[0]
+        row = gaps_of(frame_of(world, rng))[0].row
         apart.append(row["to_a"] + row["to_b"] - row["same_group"])
     points = 100 * np.array(apart)
     return {

@@ -6,7 +6,6 @@ postings have other people each, logs lack cells. Of full tables these are the n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -61,13 +60,14 @@ class Decisions:
         """Whether people are met in several cases each, so that the two can be told apart."""
         return self.person is None or self.n >= 2 * len(np.unique(self.person))
 
+    @property
+    def competing(self) -> bool:
+        """Whether one's gain is the loss of others who are not paired with one."""
+        return self.chosen_of > 1 and not self.paired
+
     @cached_property
     def by_other(self) -> bool:
-        """Whether groups are compared within the other attribute: who is met in a case was designed.
-
-        Not with fewer than three people of each: where a block has one of each group, half of what tells
-        people apart would go with its mean, and V be half of what it is.
-        """
+        """Whether groups are compared within the other attribute: who is met in a case was designed."""
         if self.chosen_of or self.case is None or not self.crossed:
             return False
         if self.person is None:
@@ -75,35 +75,25 @@ class Decisions:
         places = np.unique(np.stack([numbered(self.group, self.other), self.person]), axis=1)[0]
         return bool(np.bincount(places).min() >= FEWEST_PEOPLE)
 
-    @cached_property
-    def blocks(self) -> IntArray:
-        """Number what groups are compared within: case and other attribute, the case, or all rows."""
-        if self.case is None:
-            return np.zeros(self.n, np.int64)
-        return numbered(self.case, self.other) if self.by_other else numbered(self.case)
+    def within(self, code: IntArray) -> IntArray:
+        """Number codes `[n]`, within the other attribute where groups are compared within it."""
+        return numbered(code, self.other) if self.by_other else numbered(code)
 
     @cached_property
-    def cells(self) -> IntArray:
-        """Number what people vary within: group and other attribute, or the group."""
-        return numbered(self.group, self.other) if self.by_other else numbered(self.group)
-
-    @cached_property
-    def clusters(self) -> tuple[IntArray, IntArray] | None:
-        """Number cases as they vary, and what they vary within: `[n]` and `[n]`; None where none is known.
+    def clusters(self) -> tuple[IntArray, IntArray]:
+        """Number cases as they vary, and what they vary within: `[n]` each; one case where none is known.
 
         Jobs that are few are fixed and cases vary within them; many stand in place of cases.
         """
-        if self.case is None:
-            return None
         whole = np.zeros(self.n, np.int64)
-        if self.job is None:
-            return numbered(self.case), whole
+        if self.case is None or self.job is None:
+            return whole if self.case is None else numbered(self.case), whole
         job, case = numbered(self.job), numbered(self.job, self.case)
         n_jobs = int(job.max(initial=0)) + 1
         if n_jobs >= FEWEST_JOBS:
             return job, whole
         of_jobs = np.unique(np.stack([job, case]), axis=1)[0]
-        return (case, job) if n_jobs > 1 and np.bincount(of_jobs).min() > 1 else (case, whole)
+        return case, job if n_jobs > 1 and np.bincount(of_jobs).min() > 1 else whole
 
 
 def numbered(*codes: IntArray) -> IntArray:
@@ -115,125 +105,118 @@ def numbered(*codes: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What one group adds to the variance of a difference: terms of people, of the rest; its cases' sums."""
+class _Cell:
+    """What people of one cell add to the variance of a difference."""
 
-    people: list[Term]
-    rest: list[Term]
-    sums: FloatArray  # [H] of each case
-    sizes: FloatArray  # [H], the weights of its rows
-    of_people: list[tuple[float, float]]  # weight and people of each cell
+    group: int
+    part: tuple[float, float]  # weight, and how many people they are worth
+    people: list[Term]  # none of one person
+    rest: list[Term]  # what neither people nor cases explain
 
 
-class Sides:
-    """The sides of all groups of one set of decisions; any two make a spread."""
+class Spreads:
+    """The spreads of the differences of any two groups of one set of decisions.
+
+    Formula: v and d of methods/decisions#gaps; of pairs V and W doubled, at half their degrees: the spread of
+        the mean of 2P − 1. Tails (`crossed.with_tails`) are those of cases.
+    Reference: of full tables `crossed.spread_of_difference`; else `benchmarks/decision_worlds.py`.
+    """
 
     def __init__(self, rows: Decisions, y: FloatArray, w: FloatArray) -> None:
         """Take values and weights `[n]`, weights above 0, of sum 1 in each group."""
-        none = np.zeros(rows.n, np.int64)
         self.rows, self.w = rows, w
-        self.cluster, self.stratum = rows.clusters or (none, none)
-        self.stratum_of = np.zeros(int(self.cluster.max(initial=0)) + 1, np.int64)
-        self.stratum_of[self.cluster] = self.stratum
-        self.people = np.arange(rows.n) if rows.person is None else rows.person
-        centre = numbered(rows.cells, self.stratum)
+        self.cluster, self.job = rows.clusters
+        cell = rows.within(rows.group)
+        centre = numbered(cell, self.job)
         self.off = y - (np.bincount(centre, w * y) / np.bincount(centre, w))[centre]
-        self.of = [self._side(rows.group == group) for group in range(int(rows.group.max(initial=0)) + 1)]
+        self.cells = [self._cell(cell == one) for one in range(int(cell.max(initial=-1)) + 1)]
 
-    def _side(self, here: BoolArray) -> Side:
-        cluster, n = self.cluster[here], len(self.stratum_of)
-        sums, sizes = (np.bincount(cluster, x[here], minlength=n) for x in (self.w * self.off, self.w))
-        side = Side([], [], sums.astype(np.float64), sizes.astype(np.float64), [])
-        for cell in np.unique(self.rows.cells[here]):
-            inside = self.rows.cells == cell
-            person = numbered(self.people[inside])
-            of_each = np.bincount(person, self.w[inside])
-            worth = float(of_each.sum() ** 2 / np.square(of_each).sum())
-            side.of_people.append((float(of_each.sum()), worth))
-            if len(of_each) > 1:
-                side.people.append(term(person, self.w[inside], self.off[inside]))
-                if self.rows.repeats and self.rows.clusters is not None:
-                    side.rest.extend(self._rest(inside, person))
-        return side
+    def _cell(self, here: BoolArray) -> _Cell:
+        rows = self.rows.among(here)
+        person = numbered(np.arange(rows.n) if rows.person is None else rows.person)
+        w, e = self.w[here], self.off[here]
+        sizes = np.bincount(person, w).astype(np.float64)
+        people, rest = [], []
+        if len(sizes) > 1:
+            people = [term(person, w, e)]
+            if self.rows.repeats and rows.case is not None:
+                rest = self._rest(here, person)
+        return _Cell(int(rows.group[0]), (float(sizes.sum()), _worth(sizes)), people, rest)
 
-    def _rest(self, inside: BoolArray, person: IntArray) -> Iterator[Term]:
-        """Find what neither people nor cases explain, with its degrees of freedom."""
-        e, w = self.off[inside], self.w[inside]
+    def _rest(self, here: BoolArray, person: IntArray) -> list[Term]:
+        w, e = self.w[here], self.off[here]
         n, n_people = len(e), int(person.max()) + 1
         if not self.rows.crossed:  # what the same person gets elsewhere is all that V adds to T
-            yield np.asarray(n_people / (n_people - 1) * np.square(w * e).sum()), n - 1
-        elif self.rows.chosen_of and not self.rows.paired:  # candidates compete: one's gain is others' loss
+            return [(np.asarray(n_people / (n_people - 1) * np.square(w * e).sum()), n - 1)]
+        if self.rows.competing:
             left = e - (np.bincount(person, e) / np.bincount(person))[person]
-            yield np.asarray(n / (n - n_people) * np.square(w * left).sum()), n - n_people
+            of_cells, free = w * left, n - n_people
         else:
-            a, b = numbered(person, self.stratum[inside]), numbered(self.cluster[inside])
+            a, b = numbered(person, self.job[here]), numbered(self.cluster[here])
             left, rank, _ = additive(a, b, e)
-            of_cells = np.bincount(numbered(a, b), w * left)
-            if (free := len(of_cells) - rank) > 0:
-                yield np.asarray(len(of_cells) / free * np.square(of_cells).sum()), free
+            of_cells = np.bincount(numbered(a, b), w * left).astype(np.float64)
+            free = len(of_cells) - rank
+        return [(np.asarray(len(of_cells) / free * np.square(of_cells).sum()), free)] if free > 0 else []
 
     def spread(self, a: int, b: int) -> Spread:
-        """Estimate the variance of the difference of two groups, with its degrees of freedom.
+        """Estimate the variance of a's mean less b's, with its degrees of freedom.
 
-        Formula: u_i = w_i (y_i − the weighted mean of its cell);
-            V = Σ over cells G/(G−1) Σ_a (Σ_{i in a} u_i)² over G people a,
-            T = H/(H−1) Σ_c (Σ_{i in c} u_i)² over H cases c, a's u less b's; in fixed jobs summed,
-            W = what is left of people × cases, by cell; v = max(V + T − W, V, T);
-            T where people do not repeat, V where cases are not known;
-            max(T + V − W, T) with W = G/(G−1) Σ u² where people are met less than twice on average;
-            max(T + q (V − W), T) with q = (k/(k−1))² where one of k is chosen; of pairs V and W doubled, at
-            half their degrees: the spread of the mean of 2P − 1;
-            dof = min(Satterthwaite's, people's), at least 1; people's = (Σ s²/g)²/Σ s⁴/(g² (g−1)) over cells
-            of weight s and g people, g = (Σ w)²/Σ w². Its tails (`crossed.with_tails`) are those of cases,
-            H as for g.
         None with the reason for one case, or a group of one person where people are a sample.
-        Reference: methods/decisions#gaps; `benchmarks/decision_worlds.py`.
         """
-        rows, sides = self.rows, (self.of[a], self.of[b])
-        with_people = rows.repeats or rows.clusters is None
-        cells = [*sides[0].of_people, *sides[1].of_people]
-        if with_people and len(cells) > len(sides[0].people) + len(sides[1].people):
+        rows = self.rows
+        cells = [cell for group in (a, b) for cell in self.cells if cell.group == group]
+        sampled = rows.repeats or rows.case is None
+        if sampled and not all(cell.people for cell in cells):
             return Spread(None, None, ONE_PERSON)
-        cases, n_cases = self._of_cases(*sides)
-        if rows.clusters is not None and not cases:
+        cases, n_cases = self._of_cases(a, b)
+        if rows.case is not None and not cases:
             return Spread(None, None, ONE_CASE)
-        q, part = 1.0, 2.0 if rows.paired else 1.0  # the two of a pair say the same
-        if rows.chosen_of > 1:
-            q = part if rows.paired else (rows.chosen_of / (rows.chosen_of - 1)) ** 2
-        people, rest = [], []
-        for side in sides if with_people else ():
-            people += [(q * x, dof / part) for x, dof in side.people]
-            rest += [(q * x, dof / part) for x, dof in side.rest]
+        q = part = 2.0 if rows.paired else 1.0  # the two of a pair say the same
+        if rows.competing:
+            q = (rows.chosen_of / (rows.chosen_of - 1)) ** 2
+        people: list[Term] = []
+        rest: list[Term] = []
+        for cell in cells if sampled else ():
+            people += [(q * x, dof / part) for x, dof in cell.people]
+            rest += [(q * x, dof / part) for x, dof in cell.rest]
         of_people, of_cases, of_rest = map(_total, (people, cases, rest))
         variance = of_people + of_cases - of_rest
-        if not cases or (q == part and rows.crossed):
+        if not cases or (rows.crossed and not rows.competing):
             variance = max(variance, of_people)
         variance = max(variance, of_cases)
         below = float(sum(x**2 / dof for x, dof in [*people, *cases, *rest]))
         dof = variance**2 / below if below > 0 else 1.0
-        if rows.person is not None or rows.clusters is None:
-            dof = min(dof, welch_degrees(cells) / part)
+        if rows.person is not None or rows.case is None:
+            dof = min(dof, welch_degrees([cell.part for cell in cells]) / part)
         return Spread(np.asarray(variance), np.asarray(max(dof, 1.0)), None, (), n_cases)
 
-    def _of_cases(self, a: Side, b: Side) -> tuple[list[Term], float]:
+    def _of_cases(self, a: int, b: int) -> tuple[list[Term], float]:
         """Find the terms of cases, one for each fixed job, and how many cases they are worth (1: unknown)."""
-        sizes, sums = a.sizes + b.sizes, a.sums - b.sums
+        n = int(self.cluster.max(initial=0)) + 1
+        sums, sizes = np.zeros(n), np.zeros(n)
+        for group, sign in ((a, 1), (b, -1)):
+            here = self.rows.group == group
+            sums += sign * np.bincount(self.cluster[here], (self.w * self.off)[here], n)
+            sizes += np.bincount(self.cluster[here], self.w[here], n)
         terms: list[Term] = []
-        weights = []
-        for stratum in np.unique(self.stratum_of):
-            here = (self.stratum_of == stratum) & (sizes > 0)
-            n = int(here.sum())
-            if n < 2:
-                continue
-            worth = float(sizes[here].sum() ** 2 / np.square(sizes[here]).sum())
-            value = n / (n - 1) * np.square(sums[here]).sum()
-            terms.append((np.asarray(value), max(worth - 1, 1.0)))
-            weights.append((float(sizes[here].sum()), worth))
-        return terms, welch_degrees(weights) + 1 if terms else 1.0
+        parts = []
+        for job in np.unique(self.job):
+            own = np.unique(self.cluster[self.job == job])
+            own = own[sizes[own] > 0]
+            if len(own) > 1:
+                value, worth = len(own) / (len(own) - 1) * np.square(sums[own]).sum(), _worth(sizes[own])
+                terms.append((np.asarray(value), max(worth - 1, 1.0)))
+                parts.append((float(sizes[own].sum()), worth))
+        return terms, welch_degrees(parts) + 1 if terms else 1.0
 
 
 def _total(terms: list[Term]) -> float:
     return float(sum(x for x, _ in terms))
+
+
+def _worth(sizes: FloatArray) -> float:
+    """Find how many equal units have the spread of units of these sizes: (Σ s)²/Σ s²."""
+    return float(sizes.sum() ** 2 / np.square(sizes).sum())
 
 
 def welch_degrees(parts: list[tuple[float, float]]) -> float:
@@ -263,39 +246,37 @@ def within_cases(rows: Decisions, x: FloatArray, a: int, b: int) -> WithinCases 
     """Estimate how much more group a gets than b within the same cases; None where no case has both.
 
     Formula: L = Σ_b W_b (mean of a − mean of b) over blocks b, W_b ∝ n_a n_b/(n_a + n_b), Σ W = 1; the spread
-        is that of `Sides` with w = W_b/n and y = x less its block's level: that of least squares on people
+        is that of `Spreads` with w = W_b/n and y = x less its block's level: that of least squares on people
         and blocks, or the mean of the two means if people are met less than twice, 0 if one of k is chosen.
     Reference: methods/decisions#gaps.
     """
+    block = np.zeros(rows.n, np.int64) if rows.case is None else rows.within(rows.case)
+    n_blocks = int(block.max(initial=0)) + 1
+    n, means = np.zeros((2, n_blocks)), np.zeros((2, n_blocks))
+    for side, group in enumerate((a, b)):
+        mine = rows.group == group
+        n[side] = np.bincount(block[mine], minlength=n_blocks)
+        means[side] = np.bincount(block[mine], x[mine], n_blocks) / np.maximum(n[side], 1)
+    weight = n[0] * n[1] / np.maximum(n[0] + n[1], 1)
     both = (rows.group == a) | (rows.group == b)
-    block, of_a, of_b = rows.blocks, rows.group == a, rows.group == b
-    n = int(block.max(initial=0)) + 1
-    n_a, n_b = np.bincount(block[of_a], minlength=n), np.bincount(block[of_b], minlength=n)
-    weight = n_a * n_b / np.maximum(n_a + n_b, 1)
     used = both & (weight > 0)[block]
     if not used.any():
         return None
     weight = weight / weight.sum()
-    mean_a = np.bincount(block[of_a], x[of_a], minlength=n) / np.maximum(n_a, 1)
-    mean_b = np.bincount(block[of_b], x[of_b], minlength=n) / np.maximum(n_b, 1)
-    here = rows.among(used)
-    side = np.where(
-        of_a, weight[block] / np.maximum(n_a, 1)[block], weight[block] / np.maximum(n_b, 1)[block]
-    )
-    here = replace(here, group=np.where(here.group == a, 0, 1))
-    y = x[used]
+    of_b = (rows.group == b).astype(np.int64)
+    w = weight[block] / np.maximum(n, 1)[of_b, block]
+    here = replace(rows, group=of_b).among(used)
+    y, of_block = x[used], numbered(block[used])
     if not here.crossed or not here.repeats:
-        y = y - ((mean_a + mean_b) / 2)[block[used]]
+        y = y - means.sum(axis=0)[block[used]] / 2
     elif here.case is not None and here.person is not None and not here.chosen_of:
         # A block's own mean would take a part of what tells its few people apart with it.
-        of_block = numbered(block[used])
         y = y - additive(numbered(here.person), of_block, y)[2][of_block]
-    spread = Sides(here, y, side[used]).spread(0, 1)
     n_cases = n_left = 0
     if rows.case is not None:
         n_cases = len(np.unique(rows.case[used]))
         n_left = len(np.unique(rows.case[both])) - n_cases
-    n_people = 0 if rows.person is None else len(np.unique(rows.person[used]))
-    signed = np.where(of_a, side, -side) * used
-    estimate = float((weight * (mean_a - mean_b)).sum())
+    n_people = 0 if here.person is None else len(np.unique(here.person))
+    estimate, signed = float((weight * (means[0] - means[1])).sum()), np.where(of_b, -w, w) * used
+    spread = Spreads(here, y, w[used]).spread(0, 1)
     return WithinCases(estimate, spread, used, signed, n_cases, n_people, n_left)

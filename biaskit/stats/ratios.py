@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.cases import Decisions, Sides
+from biaskit.stats.cases import Decisions, Spreads
 from biaskit.stats.crossed import with_tails
 
 FOUR_FIFTHS = 0.8
@@ -55,57 +55,52 @@ def impact_ratios(
 ) -> Ratios:
     """Compute rates of groups, raw, and the ratios of those included `[K]` to the highest of them.
 
-    Formula: l = log rate, of 0/1 (`counted`) log((s + ½)/(n + 1)) with s of n selected; s²_kj the spread of
-        mean(x/r_k) − mean(x/r_j) (`cases.Sides`, w = 1/n), with fewer than five selected at least
-        Σ 1/(s + ½) − 1/(n + 1); low = min_j exp(l_k − l_j − Q s_kj), high = min_j exp(l_k − l_j + Q s_kj), at
-        most 1, stretched to the ratio; Q = q(0.90; K, f)/√2 of the studentized range, s² with its tails.
-    Each end is a 95 % bound for the whole table: the highest of K has luck. `ends` `[n]`: bounds of x.
+    Formula: low, high = min_j exp(l_k − l_j ∓ Q s_kj), s² of `cases.Spreads` (w = 1/n) with its tails, Q =
+        q(0.90; K, f)/√2 of the studentized range. `counted`: x is 0 or 1; `ends` `[n]`: bounds of x.
+    Each end is a 95 % bound for the whole table: the highest of K has luck.
     Reference: methods/decisions#ratios; 6 RCNY 5-301 (raw rates); `benchmarks/decision_worlds.py`.
     """
     k = len(included)
     n = np.bincount(rows.group, minlength=k).astype(float)
     s = np.bincount(rows.group, x, minlength=k)
-    none = np.full(k, np.nan)
-    rate = np.divide(s, n, out=none.copy(), where=n > 0)
+    rate = np.divide(s, n, out=np.full(k, np.nan), where=n > 0)
     chosen = np.flatnonzero(included & (n > 0)).tolist()
-    if not len(chosen) or not (rate[chosen] > 0).any():
+    low, high = np.full((2, k), np.nan)
+    spread, reach = np.zeros((2, k, k))
+    if not (rate[chosen] > 0).any():
         why = "nobody selected: no ratio" if len(chosen) else "no category"
-        return Ratios(rate, none, none, none, none, np.full((k, k), np.nan), 1.0, why)
+        return Ratios(rate, low, low, high, low, spread, 1.0, why)
     smoothed = (s + 0.5) / (n + 1) if counted else np.maximum(rate, 0.5 / (n + 1))
     log_rate = np.log(smoothed)
     ratio = np.where(included, rate / rate[chosen].max(), np.nan)
-    sides = Sides(rows, x / smoothed[rows.group], 1 / n[rows.group])
+    spreads = Spreads(rows, x / smoothed[rows.group], 1 / n[rows.group])
     of_counts = 1 / (s + 0.5) - 1 / (n + 1)
-    spread, quantile, dof = np.zeros((k, k)), np.zeros((k, k)), math.inf
+    dof = math.inf
     for a, b in combinations(chosen, 2):
-        one = sides.spread(a, b)
+        one = spreads.spread(a, b)
         if one.variance is None or one.dof is None:
-            return Ratios(rate, ratio, none, none, log_rate, spread * np.nan, 1.0, one.reason)
+            return Ratios(rate, ratio, low, high, log_rate, spread, 1.0, one.reason)
         variance = one.variance
         if counted and min(s[a], s[b]) < FEW_SELECTED:
             variance = np.maximum(variance, of_counts[a] + of_counts[b])
         tails, f = with_tails(variance, one.dof, (), one.n_templates)
         spread[a, b] = spread[b, a] = tails
-        quantile[a, b] = quantile[b, a] = _range_quantile(len(chosen), _rounded(float(f)))
+        reach[a, b] = reach[b, a] = _range_quantile(len(chosen), _rounded(float(f))) * np.sqrt(tails / 2)
         dof = min(dof, float(f))
     least = most = log_rate
     if ends is not None:
         least, most = (np.log(np.bincount(rows.group, end, minlength=k) / n) for end in ends)
-    reach = quantile * np.sqrt(spread / 2)
-    low, high = none.copy(), none.copy()
     for a in chosen:
         others = [b for b in chosen if b != a]
-        low[a] = np.exp(least[a] - most[others] - reach[a, others]).min(initial=1.0)
+        low[a] = np.exp(least[a] - most[others] - reach[a, others]).min(initial=ratio[a])
         high[a] = np.exp(most[a] - least[others] + reach[a, others]).min(initial=1.0)
-    return Ratios(rate, ratio, np.minimum(low, ratio), np.maximum(high, ratio), log_rate, spread, dof)
+    return Ratios(rate, ratio, low, np.maximum(high, ratio), log_rate, spread, dof)
 
 
 def equal_groups(found: Ratios, rng: np.random.Generator) -> tuple[float, float, float] | None:
     """Find what the smallest ratio of groups with equal rates would be: its median, 5 % quantile, p.
 
-    Formula: 20,000 draws of K log rates from a multivariate t with covariance −½ J S J, S the spread with its
-        tails, J = I − 1/K, the least degrees of freedom; min/max; p the part as small as the one found.
-    None without a spread or with one group.
+    Formula: of multivariate t draws, methods/decisions#equal. None without a spread or with one group.
     """
     chosen = np.flatnonzero(~np.isnan(found.low))
     if len(chosen) < 2:
@@ -120,16 +115,16 @@ def equal_groups(found: Ratios, rng: np.random.Generator) -> tuple[float, float,
     return float(median), float(low), float((1 + (smallest <= own).sum()) / (1 + N_DRAWS))
 
 
+def _rounded(dof: float) -> float:
+    """Round degrees of freedom down to two digits, within [2, 1000]: more would move no digit shown."""
+    bounded = min(max(dof, 2.0), 1000.0)
+    step = 10.0 ** max(math.floor(math.log10(bounded)) - 1, 0)
+    return math.floor(bounded / step) * step
+
+
 @lru_cache(maxsize=10_000)
 def _range_quantile(k: int, dof: float) -> float:
     """Find the 90 % quantile of the studentized range; scipy takes a tenth of a second for it."""
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(0.90, max(k, 2), dof))
-
-
-def _rounded(dof: float) -> float:
-    """Round degrees of freedom down to two digits, within [2, 1000]: more would move no digit shown."""
-    bounded = min(max(dof, 2.0), 1000.0)
-    step = 10.0 ** max(math.floor(math.log10(bounded)) - 1, 0)
-    return math.floor(bounded / step) * step

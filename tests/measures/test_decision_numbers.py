@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from needs import not_beside
 
-from biaskit.measures.decisions.gaps import COLUMNS, UNANSWERED, decision_gaps, gaps_of
+from biaskit.measures.decisions.gaps import UNANSWERED, gaps_of
 from biaskit.measures.decisions.order import decision_order
-from biaskit.measures.decisions.ratios import decision_equal, decision_groups
+from biaskit.measures.decisions.ratios import decision_groups
 from biaskit.stats.crossed import crossed_test, spread_of_difference
+from biaskit.tables.schema import SCHEMAS
 
 RANKINGS = Path(__file__).resolve().parents[3] / "shared" / "data" / "decisions"
 
@@ -29,6 +30,12 @@ def decisions(**more: Any) -> pd.DataFrame:
             {**own, "p_yes": rng.random(), "selected": None, "pair": "", "p_low": None, "p_high": None}
         )
     return pd.DataFrame(rows).assign(**more)
+
+
+def decision_gaps(rows: pd.DataFrame, **how: Any) -> pd.DataFrame:
+    """The table decision_gaps.csv, each row with the verdict that it has alone."""
+    made = gaps_of(rows, **how)
+    return pd.DataFrame([{**gap.row, "verdict": gap.contrast("m", 0.05).conclusion} for gap in made])
 
 
 def of(table: pd.DataFrame, **values: object) -> Any:
@@ -47,15 +54,15 @@ def test_gaps_of_a_full_table_are_those_of_crossed_mean_squares() -> None:
     [gap] = gaps_of(rows)
     assert gap.row["gap"] == pytest.approx(expected.estimate, abs=1e-12)
     assert (gap.row["ci_low"], gap.row["ci_high"]) == pytest.approx(expected.ci95, rel=0.02)
-    assert gap.contrast("m", 0.05).verdict == "no-clear-difference"
-    assert gap.contrast("m", 0.9).verdict == "equivalent"
+    assert gap.contrast("m", 0.05).conclusion == "no-clear-difference"
+    assert gap.contrast("m", 0.9).conclusion == "equivalent"
     logit = np.log(table / (1 - table)).mean(axis=1).groupby(level="sex").mean()
     assert gap.row["logit_gap"] == pytest.approx(logit["female"] - logit["male"])
 
 
 def test_every_contrast_has_its_row() -> None:
     made = decision_gaps(decisions())
-    assert made.columns.tolist() == COLUMNS
+    assert made.columns.tolist() == [*SCHEMAS["decision_gaps"].says]
     of_all = made[made["job"] == "all"]
     assert of_all[["contrast", "group_a", "group_b"]].to_numpy().tolist() == [
         ["sex", "female", "male"],
@@ -120,7 +127,7 @@ def test_flips_by_hand() -> None:
 def test_people_who_are_stated_are_no_sample() -> None:
     rows = decisions(race="", job="a")
     stated = rows.groupby(["case", "wording", "sex"], as_index=False)["p_yes"].mean()
-    row = of(decision_gaps(stated.assign(question="q"), stated=True), contrast="sex")
+    row = of(decision_gaps(stated.assign(question="q")), contrast="sex")
     d = stated.groupby(["case", "sex"])["p_yes"].mean().unstack()
     d = d["female"] - d["male"]
     expected = crossed_test(float(d.mean()), _paired(d.to_numpy()))
@@ -136,20 +143,19 @@ def _paired(d: Any) -> Any:
 def test_rates_unknown_and_excluded_categories() -> None:
     rows = decisions(job="a")
     rows.loc[rows["person"] == "p0", "sex"] = "unknown"
-    groups = decision_groups(rows)
+    groups, equal = decision_groups(rows, seed=1)
     assert sorted({*groups["rate_kind"]}) == ["expected", "selected"]
     women = of(groups, by="sex", rate_kind="expected", category="female")
     mean = rows[rows["sex"] == "female"].groupby(["person", "case"])["p_yes"].mean().mean()
     assert (women["n"], women["n_people"]) == (25, 5)
     assert women["rate"] == pytest.approx(mean)
     assert of(groups, by="sex", rate_kind="selected", category="female")["verdict"] == ""
-    equal = decision_equal(rows, groups, 1)
     assert {*equal[equal["by"] == "sex"]["n_unknown"]} == {5}
-    assert decision_equal(rows, groups, 1).equals(equal)
-    few = decision_groups(rows, min_category=0.45)
+    assert decision_groups(rows, seed=1)[1].equals(equal)
+    few, _ = decision_groups(rows, seed=1, min_category=0.45)
     assert of(few, by="sex", rate_kind="expected", category="female")["excluded"]
     assert np.isnan(of(few, by="sex", rate_kind="expected", category="female")["ratio"])
-    scores = decision_groups(rows.assign(p_yes=10 * rows["p_yes"]), scores=True)
+    scores, _ = decision_groups(rows.assign(p_yes=10 * rows["p_yes"]), seed=1, scores=True)
     assert {*scores["rate_kind"]} == {"above-median"}
 
 
@@ -194,7 +200,7 @@ def test_six_published_tables() -> None:
     published = pd.read_csv(RANKINGS / "performance_ranking.csv")
     equal, sexes, smallest = 0, {}, {}
     for (model, job), table in rows.groupby(["model", "job"]):
-        groups = decision_groups(table, choice=8)
+        groups, _ = decision_groups(table, seed=1, choice=8)
         groups = groups[groups["by"] == "sex+race"].set_index("category")
         for row in published[(published["model"] == model) & (published["job"] == job)].itertuples():
             race = {"A": "Asian", "B": "Black", "H": "Hispanic", "W": "White"}[str(row.demo)[0]]

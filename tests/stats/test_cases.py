@@ -193,6 +193,15 @@ def test_a_category_left_out_is_never_the_highest() -> None:
     assert found.ratio[1:].tolist() == pytest.approx([1, 0.8])
 
 
+def test_a_group_in_which_nobody_repeats_beside_others_who_do() -> None:
+    # One of four is chosen in each of 20 cases; of the first group each is met once, of the others ten times.
+    group, case = np.tile(np.arange(4), 20), np.repeat(np.arange(20), 4)
+    person = np.where(group == 0, np.arange(80), 100 + 10 * group + case % 2)
+    x = (group == case * 7 % 5 % 4).astype(float)
+    rows = Decisions(group, 0 * group, person, case, None, 4)
+    assert (impact_ratios(rows, x, np.ones(4, bool), counted=True).low > 0).all()
+
+
 def test_equal_groups_by_luck_against_brute_force() -> None:
     found = impact_ratios(*counts([125] * 8, [1000] * 8), np.ones(8, bool), counted=True)
     equal = equal_groups(found, np.random.default_rng(1))

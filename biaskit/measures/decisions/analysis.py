@@ -16,7 +16,7 @@ from biaskit.measures.decisions.design import Asked, DecisionsDesign, read
 from biaskit.measures.decisions.findings import SCORE
 from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.order import decision_order
-from biaskit.measures.decisions.ratios import decision_equal, decision_groups
+from biaskit.measures.decisions.ratios import decision_groups
 from biaskit.progress import Watcher
 from biaskit.records import ALL, ScoreRequest, TargetWord
 from biaskit.runs.drift import Answerers
@@ -163,10 +163,9 @@ class _Statistics:
         study, tests = self.design.study, []
         for question in distinct(rows, "question"):
             frame, how = frame_of(where(rows, question=question)), how_asked(self.design, question)
-            groups = decision_groups(frame, min_category=study.min_category, **how)
-            kept = {name: how[name] for name in ("choice", "stated")}
-            self._put("decision_groups", model, groups)
-            self._put("decision_equal", model, decision_equal(frame, groups, study.seed, **kept))
+            made = decision_groups(frame, seed=study.seed, min_category=study.min_category, **how)
+            for name, table in zip(("decision_groups", "decision_equal"), made, strict=True):
+                self._put(name, model, table)
             if how["choice"]:
                 self._put("decision_order", model, decision_order(frame, choice=how["choice"]))
             margin = None if how["scores"] else study.margin.get("gap")
@@ -179,7 +178,7 @@ class _Statistics:
                     test = replace(test, quantity=SCORE)
                 if gap.row["job"] != ALL:
                     test = replace(test, contrast=f"{test.contrast}_in_job")
-                self.gaps.append(({"model": model, **gap.row}, test))
+                self.gaps.append(({**gap.row, "model": model}, test))
                 tests.append(test)
             listed = where(self.tables["decision_groups"], model=model, question=question, job=ALL)
             tests += map(_of_ratio, filter(itemgetter("verdict"), defined(listed, "ratio")))
@@ -203,7 +202,7 @@ def _of_ratio(row: Row) -> Contrast:
 def how_asked(design: DecisionsDesign, question: str) -> dict[str, Any]:
     """Say how a question was asked, as the statistics take it."""
     [wording, *_] = [own for own in design.questions if own.name == question]
-    return {"choice": wording.choose, "scores": wording.score is not None, "stated": design.stated}
+    return {"choice": wording.choose, "scores": wording.score is not None}
 
 
 def frame_of(rows: Sequence[Row]) -> pd.DataFrame:

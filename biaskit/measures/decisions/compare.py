@@ -73,8 +73,7 @@ def _changes(
         frame = pd.DataFrame(own).assign(
             model="", answered=True, selected=None, n_answers=None, p_low=None, p_high=None
         )
-        stated = not any(row["person"] for row in own)
-        for gap in gaps_of(frame, reference_race=reference, scores=True, stated=stated):
+        for gap in gaps_of(frame, reference_race=reference, scores=True):
             if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):
                 test = gap.contrast(pair[0].name, margins.get("gap"))
                 made.append(replace(test, contrast=MODELS, model_b=pair[1].name, context=question))

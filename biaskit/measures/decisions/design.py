@@ -76,11 +76,6 @@ class DecisionsDesign:
         """The two sexes that are compared, the first minus the second."""
         return "female", "male"
 
-    @property
-    def stated(self) -> bool:
-        """Whether people are stated, so that none is a sample."""
-        return self.imported is None and not any(person.name for person in self.people)
-
     @cached_property
     def asked(self) -> list[Asked]:
         """Every prompt in study order: people run fastest, since they share the beginning."""
