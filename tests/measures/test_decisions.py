@@ -127,7 +127,7 @@ def both(rows: Rows) -> Rows:
         (
             read_people,
             both([{"sex": "female", "name": "Ann"}, {"sex": "male", "name": "Ann"}]),
-            "people, row 2: 'Ann' is in two groups, female  and male ",
+            "people, row 2: 'Ann' is in two groups, female and male (first",
         ),
         (
             read_people,

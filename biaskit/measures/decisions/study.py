@@ -23,34 +23,20 @@ class DecisionsStudy(Study):
     measurement: Literal["decisions"] = key("decisions", "which measurement runs it")
     system_prompt: None = key(None, "none: the prompt is the case, the person and the question")
     cases: str = key(
-        "corpus:hiring/cvs.csv",
-        "a file with the columns case, text and job; or of discrim-eval",
-        flag="--cases",
-        takes="FILE",
+        "corpus:hiring/cvs.csv", "a file of case, text, job; or discrim-eval", flag="--cases", takes="FILE"
     )
     people: str = key(
-        "corpus:hiring/names.csv",
-        "a file with the columns sex, race and name; without name people are stated",
-        flag="--people",
-        takes="FILE",
+        "corpus:hiring/names.csv", "a file of sex, race, name (or stated)", flag="--people", takes="FILE"
     )
     questions: str = key(
-        "corpus:hiring/questions.toml",
-        "a .toml file with [[question]] tables, one for each wording",
-        flag="--questions",
-        takes="FILE",
+        "corpus:hiring/questions.toml", "a .toml file of wordings", flag="--questions", takes="FILE"
     )
     jobs: str = key("all", "jobs of the cases, separated by commas", flag="--jobs", takes="LIST")
     n_cases: int | None = key(
         None, "cases per job, the first of the list", flag="--n-cases", takes="N", ge=1, le=100_000
     )
     n_people: int | None = key(
-        None,
-        "people in all, as many of each sex and race, drawn by seed",
-        flag="--n-people",
-        takes="N",
-        ge=1,
-        le=100_000,
+        None, "people in all, as many of each group", flag="--n-people", takes="N", ge=1, le=100_000
     )
     seed: int = key(1, "seed by which people are drawn", ge=0, le=MOST_SEED)
     prompt_format: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
