@@ -43,21 +43,22 @@ class DecisionWork(BatchWork):
         estimator = scorer.estimator_for(prompt_format)
         planned = design.requests(scorer.identity.fingerprint, estimator.in_key(), prompt_format)
         own = [planned[place] for place in session.shard.places(len(planned))]
-        self.asked = {request.key: (asked, request) for asked, request in own}
+        self.asked = {request.key: asked for asked, request in own}
         requests, most = [request for _, request in own], design.study.max_samples_per_prompt
         super().__init__(scorer, prompt_format, stored, requests, most)
 
     def named(self, key: str) -> str:
         """Name the case and the person of a request."""
-        own, _ = self.asked.get(key, (None, None))
-        return named(own.scope) if own else ""
+        return named(self.asked[key].scope) if key in self.asked else ""
 
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of decisions.jsonl for an answer."""
         key, number = self._open.place(answer.key)
-        asked, request = self.asked[key]
+        asked = self.asked[key]
         scope = {"model": self.label, **asked.scope, "prompt_format": self.prompt_format}
-        return row_of(answer, scope, request.prompt, self.estimator, number) | {"first": key}
+        return row_of(answer, scope, asked.prompt(self.prompt_format), self.estimator, number) | {
+            "first": key
+        }
 
 
 def open_model(

@@ -12,7 +12,7 @@ from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.study import DecisionsStudy
 from biaskit.records import ALL
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.query import Row, distinct, grouped
+from biaskit.tables.query import Row, defined, distinct, grouped
 
 ASKED = ("question", "wording", "job", "case", "person", "sex", "race", "position")
 """Columns of decisions.csv that say what was decided."""
@@ -50,13 +50,11 @@ def reference_in(rows: Sequence[Row], stated: str) -> str:
 
 def _decided(rows: Sequence[Row]) -> dict[str, Decided]:
     """Map each model to its probabilities by what was decided."""
-    found: dict[str, dict[tuple[Any, ...], float]] = {}
+    found: dict[str, Decided] = {}
     for (model,), own in grouped(rows, "model").items():
-        found[model] = {}
-        for row in own:
-            if row["p_yes"] is not None and row["selected"] is not None:  # scores have no selected
-                found[model][tuple(map(row.get, ASKED))] = row["p_yes"]
-    return dict(found)
+        known = defined(own, "p_yes", "selected")  # scores have no selected
+        found[model] = {tuple(map(row.get, ASKED)): row["p_yes"] for row in known}
+    return found
 
 
 def _changes(
@@ -74,10 +72,8 @@ def _changes(
             rows.append({**dict(zip(ASKED, key, strict=True)), "p_yes": change})
     made = []
     for (question,), own in grouped(rows, "question").items():
-        stated = not any(row["person"] for row in own)
-        for gap in gaps_of(
-            pd.DataFrame(own), reference_race=reference_in(own, reference), scores=True, stated=stated
-        ):
+        base, stated = reference_in(own, reference), not any(row["person"] for row in own)
+        for gap in gaps_of(pd.DataFrame(own), reference_race=base, scores=True, stated=stated):
             if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):
                 test = gap.contrast(pair[0].name, margins.get("gap"))
                 made.append(replace(test, contrast=MODELS, model_b=pair[1].name, context=question))

@@ -159,14 +159,14 @@ def resolve(study: DecisionsStudy, given: Mapping[str, Source] | None = None) ->
         texts = [*(case.text for case in cases), *(q.layout + q.text for q in questions)]
         slots = set[str]().union(*map(slots_of, texts)) - {*PLACES}
         people = draw(read_people(source["people"], slots), study.n_people, study.seed)
-    lists = {"cases": cases, "people": people, "questions": questions}
+    lists: dict[str, Any] = {"cases": cases, "people": people, "questions": questions}
     sources = {}
     for name, stated in source.items():
         if isinstance(stated, str):
             sources[stated] = source_digest(stated)
         else:
             sources[f"{name} in memory"] = digest(list(map(as_record, lists[name])))
-    return DecisionsDesign(study, cases, people, questions, sources)
+    return DecisionsDesign(study, **lists, sources=sources)
 
 
 # --- in the manifest of a run ----------------------------------------------------------------------

@@ -18,24 +18,16 @@ from biaskit.common.provenance import digest
 from biaskit.corpora.rows import Source, SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Label, ListEntry, Text, shown
 from biaskit.errors import CorpusError, StudyError
+from biaskit.measurement import words
 from biaskit.records import ALL
 from biaskit.study.config import select
 
-PRONOUNS = {
-    "female": {"THEY": "she", "THEM": "her", "THEIR": "her", "THEIRS": "hers"},
-    "male": {"THEY": "he", "THEM": "him", "THEIR": "his", "THEIRS": "his"},
-    "": {"THEY": "they", "THEM": "them", "THEIR": "their", "THEIRS": "theirs"},
-}
-NOUNS = {"female": "woman", "male": "man", "": "person", "non-binary": "non-binary person"}
-SEXES = {"f": "female", "w": "female", "woman": "female", "m": "male", "man": "male", "unknown": ""}
-OWN_SLOTS = ("NAME", "PERSON", *PRONOUNS[""])
+WORDS = words("decisions")["prompts"]
+PRONOUNS: dict[str, dict[str, str]] = WORDS["pronouns"]
+SEXES: dict[str, str] = WORDS["sexes"]
+OWN_SLOTS = ("NAME", "PERSON", *PRONOUNS["other"])
 PLACES = ("CASE", "JOB", "QUESTION", "A", "B")
 """What the layout of a question fills in beside the person."""
-LAYOUT = "[CASE]\n\nApplicant: [NAME]\n\n[QUESTION]"
-OF_TWO = "[CASE]\n\nTwo applicants sent this CV.\nA: [A]\nB: [B]\n\n[QUESTION]"
-WHOM = "Whom should we invite? Answer with A or B only."
-YES_NO = (("yes", "Yes"), ("yes", "yes"), ("no", "No"), ("no", "no"))
-BRIEF = "Answer with Yes or No only."
 _SLOT = re.compile(r"\[([A-Z]+|[A-Z][a-z]+)\]")
 _VERB = re.compile(r"\[([\w'’]+)\|([\w'’]+)\]")
 
@@ -63,8 +55,8 @@ class Person:
     @property
     def stated(self) -> str:
         """What `[PERSON]` is: "a Black woman"."""
-        words = f"{self.race} {NOUNS.get(self.sex, self.sex)}".strip()
-        return f"{'an' if words[:1].lower() in 'aeiou' else 'a'} {words}"
+        noun = f"{self.race} {WORDS['nouns'].get(self.sex, self.sex)}".strip()
+        return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
     @property
     def shown(self) -> str:
@@ -74,10 +66,10 @@ class Person:
     def fill(self, text: str) -> str:
         """Replace slots and verbs; one without capitals but the first keeps it: `[They]`."""
         own = {"NAME": self.shown, "PERSON": self.stated, **dict(self.more)}
-        words = {**PRONOUNS.get(self.sex, PRONOUNS[""]), **own}
+        said = {**PRONOUNS.get(self.sex, PRONOUNS["other"]), **own}
 
         def word(slot: re.Match[str]) -> str:
-            found = words.get(slot[1].upper(), slot[0])
+            found = said.get(slot[1].upper(), slot[0])
             return found if slot[1].isupper() else found[:1].upper() + found[1:]
 
         form = 1 if self.sex in ("female", "male") else 2
@@ -175,8 +167,8 @@ class _Question(ListEntry):
     text: Text = ""
     layout: str = ""
     opening: Text = ""
-    yes: list[Filled] = Field(["Yes", "yes"])
-    no: list[Filled] = Field(["No", "no"])
+    yes: list[Filled] = Field(WORDS["yes"])
+    no: list[Filled] = Field(WORDS["no"])
     score: list[int] | None = None
     choose: int = 0
 
@@ -215,7 +207,7 @@ def read_cases(source: Source, jobs: str, n_cases: int | None) -> tuple[Case, ..
 def read_questions(source: Source, *, eval_texts: bool = False) -> tuple[Question, ...]:
     """Read the wordings of all questions; texts of discrim-eval ask by themselves."""
     if eval_texts and str(source).startswith("corpus:"):
-        return (Question("decide", "1", BRIEF, "[CASE]\n[QUESTION]", "", YES_NO),)
+        return (_question("", _Question(name="decide", **WORDS["decide"]), "1"),)
     places: dict[Any, str] = {}
     counts: Counter[str] = Counter()
     questions = []
@@ -229,12 +221,12 @@ def read_questions(source: Source, *, eval_texts: bool = False) -> tuple[Questio
 
 def _question(where: str, entry: Any, wording: str) -> Question:
     answers = [*(("yes", text) for text in entry.yes), *(("no", text) for text in entry.no)]
-    text, layout, opening, score = entry.text, LAYOUT, entry.opening, entry.score
+    text, layout, opening, score = entry.text, WORDS["layout"], entry.opening, entry.score
     if entry.choose not in (0, 2):
         raise CorpusError(f"{where}: choose is {entry.choose}. One of two is chosen: write choose = 2.")
     if entry.choose:
         answers, score = [("A", "A"), ("B", "B")], None
-        text, layout, opening = text or WHOM, OF_TWO, opening or "Answer:"
+        text, layout, opening = text or WORDS["whom"], WORDS["of_two"], opening or "Answer:"
     elif score is not None:
         if len(score) != 2 or not score[0] < score[1] <= score[0] + 100:
             raise CorpusError(f"{where}: score is {score}. Write the lowest and the highest: [1, 10].")

@@ -199,7 +199,7 @@ def _rows(entries: Sequence[Mapping[str, Any]], sum_of_rows: str, outcome: str) 
     for number, entry in enumerate(entries, start=1):
         row: dict[str, Any] = dict.fromkeys(("prompt", "answered_by", "answered_at", *COLUMNS))
         row |= {"key": key_of([ROW_FORMAT, sum_of_rows, number]), "question": LOG, "wording": "", "pair": ""}
-        row |= {name: entry[name] for name in ("model", "job", "case", "person", "sex", "race")}
+        row |= {name: entry[name] for name in ROLES if name != "outcome"}
         place, value = entry["position"], entry["outcome"]
         row |= {"position": int(place) if place.isdecimal() else None, "answered": value is not None}
         yield row | {outcome: value, "reason": "no outcome" if value is None else None}

@@ -46,12 +46,8 @@ class DecisionsStudy(Study):
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling", flag="--estimator"
     )
     k: int = key(20, "top-k: how many top tokens to request, at most", ge=1, le=20)
-    samples: int = key(
-        10, "sampling: texts per batch; a prompt gets batches until three answer", ge=2, le=100_000
-    )
-    max_samples_per_prompt: int = key(
-        100, "sampling: maximum texts per prompt, in whole batches", ge=2, le=100_000
-    )
+    samples: int = key(10, "sampling: texts per batch, until three of a prompt answer", ge=2, le=100_000)
+    max_samples_per_prompt: int = key(100, "sampling: maximum texts per prompt", ge=2, le=100_000)
     reference_race: str = key("White", "the race that the others are compared with")
     min_category: float = key(0.02, "a category with a lower part of the rows gets no ratio", ge=0, le=0.99)
     margin: Margins = key({"gap": 0.05}, MARGIN)
