@@ -13,10 +13,12 @@ from typing import Any, Generic
 
 from biaskit.common.inputs import expanded, one_line, opened, parse_json
 from biaskit.common.sheets import XLSX, is_sheet, open_sheets, split_sheet
-from biaskit.common.wording import count
+from biaskit.common.wording import count, short
 from biaskit.corpora.sources import LISTS, SHIPPED, E, entry_of, read_source, shown, unlimited_fields
-from biaskit.errors import CorpusError, nearest
+from biaskit.errors import CorpusError, UsageError, nearest
 
+Source = str | Path | Sequence[Mapping[str, object]]
+"""A file, or rows that a program holds."""
 Entries = Iterator[tuple[str, E]]
 """Places in a list, as messages name them, and the entries there."""
 
@@ -32,11 +34,13 @@ class SourceLayout(Generic[E]):
     from_line: Callable[[str], dict[str, object]] | None = None  # None: no .txt
     csv: bool = False  # read from .csv even without from_line
     jsonl: bool = False
+    columns: tuple[str, ...] = ()  # that are there, though a cell may be empty
 
     @property
     def required(self) -> tuple[str, ...]:
         """Keys that every entry has."""
-        return tuple(name for name, field in self.entry.model_fields.items() if field.is_required())
+        needed = tuple(name for name, field in self.entry.model_fields.items() if field.is_required())
+        return needed + self.columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,19 @@ class SourceTable(Generic[E]):
     entries: Entries[E]
 
 
-def read_list(
-    source: str | Path | Sequence[Mapping[str, object]], layout: SourceLayout[E], *others: SourceLayout[E]
-) -> SourceTable[E]:
+def given_list(listed: Any, name: str) -> str | list[dict[str, object]]:
+    """Take a file's path, or rows: of a DataFrame, or dicts. Raises `UsageError` for anything else."""
+    import pandas as pd
+
+    if isinstance(listed, str | Path):
+        return str(listed)
+    rows = listed.to_dict("records") if isinstance(listed, pd.DataFrame) else listed
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(f"{name} is {short(repr(listed), 60)}: give a file, a DataFrame or a list of dicts.")
+    return list(map(dict, rows))
+
+
+def read_list(source: Source, layout: SourceLayout[E], *others: SourceLayout[E]) -> SourceTable[E]:
     """Read a list, in memory or in a format of its layout; an empty one is a `CorpusError`.
 
     `others`: how the columns of such a list may be named too; the first layout counts that finds its own.

@@ -127,7 +127,7 @@ def both(rows: Rows) -> Rows:
         (
             read_people,
             both([{"sex": "female", "name": "Ann"}, {"sex": "male", "name": "Ann"}]),
-            "people, row 2: 'Ann' is in two groups, female  and male ",
+            "people, row 2: 'Ann' is in two groups, female and male (first",
         ),
         (
             read_people,
@@ -346,6 +346,18 @@ def test_a_log_counts_what_is_unknown_and_unanswered(tmp_path: Path) -> None:
     assert "1 decision of 13 without an outcome, counted as unanswered" in notes
     again = bk.load(result, settings={"min_category": 0.6}, **QUIET)
     assert {True} == {*again.groups.excluded}
+
+
+def test_a_log_may_lack_cases_and_people(tmp_path: Path) -> None:
+    rows = [{"sex": sex, "selected": n % 3 == 0} for n, sex in enumerate("fm" * 6)]
+    result = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET)
+    assert (12, 0) == (len(result.decisions), result.gaps.gap.iloc[0])
+    assert "Cases unknown" in page_of(result, tmp_path)
+
+
+def test_large_numbers_of_cases_stay_apart() -> None:
+    cases = read_cases([{"case": 1_000_001 + n, "text": "x"} for n in range(2)], "all", None)
+    assert ["1000001", "1000002"] == [case.case for case in cases]
 
 
 @pytest.mark.parametrize(

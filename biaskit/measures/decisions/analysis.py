@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from operator import itemgetter
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.provenance import digest
 from biaskit.errors import RunError
-from biaskit.measurement import words
-from biaskit.measures.decisions.compare import between_models
+from biaskit.measures.decisions.compare import between_models, reference_in
 from biaskit.measures.decisions.design import Asked, DecisionsDesign, read
 from biaskit.measures.decisions.findings import SCORE
 from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.order import decision_order
 from biaskit.measures.decisions.ratios import decision_groups
 from biaskit.progress import Watcher
-from biaskit.records import ALL, ScoreRequest, TargetWord
+from biaskit.records import ALL
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest, read_manifest
-from biaskit.runs.sample_batches import SampleBatches, add_up
+from biaskit.runs.sample_batches import add_up
 from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.shares.cells import cell_shares
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
-from biaskit.tables.query import Row, defined, distinct, where
+from biaskit.tables.query import Row, defined, grouped, where
 from biaskit.tables.schema import SCHEMAS
 from biaskit.tables.sets import TableSet
 
@@ -40,87 +38,68 @@ METHODS_VERSION = {"decisions": 1}
 CHOICES = ("margin", "reference_race", "min_category", "seed", "conclusion", "skip_bad_lines")
 """Keys that analysis.json states, so that the same tables can be made again."""
 COLUMNS = tuple(SCHEMAS["decisions"].says)
+STATISTICS = ("decision_gaps", "decision_groups", "decision_equal", "decision_order")
 
 
 def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
     design, reading, answerers = read(manifest.resolved, overrides), Reading(), Answerers()
-    path = rows_file(run, "decisions")
+    study, path = design.study, rows_file(run, "decisions")
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the command.")
-    stored = answerers.counting(read_rows(path, skip_bad=design.study.skip_bad_lines, reading=reading))
-    notes, unused = list(words("decisions")["notes"].values()), 0
+    stored = answerers.counting(read_rows(path, skip_bad=study.skip_bad_lines, reading=reading))
     if design.imported:
-        rows: list[Row] = list(stored)
-        notes = list(design.imported["notes"])
+        rows, unused, notes = list[Row](stored), 0, list(design.imported["notes"])
     else:
-        rows, unused = _answered(design, manifest, stored, path, reading)
-    by_model = _Statistics(design)
+        (rows, unused), notes = _answered(design, manifest, stored, path, reading), []
+    public = list(map(_public, rows))
+    made.add("decisions", public)
+    listed: dict[str, list[dict[str, Any]]] = {name: [] for name in STATISTICS}
     tests: list[Contrast] = []
-    for model in manifest.models:
-        tests += by_model.add(where(rows, model=model), model)
-    tests += between_models(rows, list(manifest.models), design.study)
-    made.add("decisions", list(map(_public, rows)))
-    judged = adjust(tests, Rule(strict=design.study.strict))
-    verdicts = {id(row): own.verdict for row, own in zip(tests, judged, strict=True)}
-    for row, test in by_model.gaps:
-        row["verdict"] = verdicts[id(test)]
-    made.add("decision_gaps", [row for row, _ in by_model.gaps])
-    for name, found in by_model.tables.items():
+    for (model, question), own in grouped(rows, "model", "question").items():
+        tests += _statistics(design, model, question, own, listed)
+    gaps = [place for place, test in enumerate(tests) if test.kind == "crossed"]
+    tests += between_models(rows, list(manifest.models), study)
+    judged = adjust(tests, Rule(strict=study.strict))
+    for row, place in zip(listed["decision_gaps"], gaps, strict=True):
+        row["verdict"] = judged[place].verdict
+    for name, found in listed.items():
         made.add(name, found)
     if judged:
         made.add("tests", judged)
     made.notes += reading.notes
-    used = digest(list(map(_public, rows)))
-    describe_analysis(
-        *(made, design, manifest, answerers, notes),
-        keys=CHOICES,
-        methods=METHODS_VERSION,
-        rows_digest=used,
-        n_prompts=len(rows),
-        n_unused=unused,
-    )
+    how: dict[str, Any] = {"methods": METHODS_VERSION, "rows_digest": digest(public), "n_prompts": len(rows)}
+    describe_analysis(made, design, manifest, answerers, notes, keys=CHOICES, n_unused=unused, **how)
     return made
 
 
-def _public(row: Row) -> dict[str, Any]:
+def _public(row: Row) -> Row:
     return {name: row[name] for name in COLUMNS}
 
 
 def _answered(
-    design: DecisionsDesign,
-    manifest: Manifest,
-    stored: Iterator[dict[str, Any]],
-    path: Path,
-    reading: Reading,
+    design: DecisionsDesign, manifest: Manifest, stored: Iterator[Row], path: Path, reading: Reading
 ) -> tuple[list[Row], int]:
     """Make the rows of decisions.csv in study order; and count stored rows that are not needed."""
-    planned: dict[str, list[tuple[Asked, ScoreRequest]]] = {}
-    by_key: dict[str, dict[int, dict[str, Any]]] = {}
-    words_of: dict[str, Sequence[TargetWord]] = {}
-    for label, entry in manifest.models.items():
-        asked = design.requests(entry.fingerprint, entry.estimator_key, entry.prompt_format)
-        planned[label] = asked
-        for _, request in asked:
-            by_key[request.key], words_of[request.key] = {}, request.target_words
+    planned = [(name, *one) for name, entry in manifest.models.items() for one in design.planned(entry)]
+    words_of = {request.key: request.target_words for _, _, request in planned}
+    by_key: dict[str, dict[int, Row]] = {key: {} for key in words_of}
     unused = 0
     for row in stored:
-        own = by_key.get(row.get("first", ""))
-        if own is None:
+        key = row.get("first", "")
+        if key not in by_key:
             unused += 1
-        elif (fault := fault_of(row, words_of[row["first"]])) is not None:
+        elif (fault := fault_of(row, words_of[key])) is not None:
             reading.refuse(path, fault, skip_bad=design.study.skip_bad_lines)
         else:
-            own[row.get("batch", 0)] = row
+            by_key[key][row.get("batch", 0)] = row
     rows: list[Row] = []
-    for label, entries in planned.items():
-        batches = SampleBatches.up_to(manifest.models[label].samples, design.study.max_samples_per_prompt)
-        for one, request in entries:
-            found = by_key[request.key].get(0)
-            if found is not None and found["estimator"] == "sampling":
-                found = add_up(by_key[request.key], batches)[0]
-            rows += decided(one, found, label)
+    for label, asked, request in planned:
+        found = by_key[request.key].get(0)
+        if found is not None and found["estimator"] == "sampling":
+            found = add_up(by_key[request.key], design.batches(manifest.models[label]))[0]
+        rows += decided(asked, found, label)
     return rows, unused
 
 
@@ -149,66 +128,40 @@ def decided(asked: Asked, stored: Row | None, model: str) -> Iterator[Row]:
         yield row
 
 
-class _Statistics:
-    """The tables of groups, gaps and places, model by model and question by question."""
-
-    def __init__(self, design: DecisionsDesign) -> None:
-        self.design = design
-        self.gaps: list[tuple[dict[str, Any], Contrast]] = []
-        names = ("decision_groups", "decision_equal", "decision_order")
-        self.tables: dict[str, list[Row]] = {name: [] for name in names}
-
-    def add(self, rows: Sequence[Row], model: str) -> list[Contrast]:
-        """Add the decisions of a model; returns the tests of its gaps."""
-        study, tests = self.design.study, []
-        for question in distinct(rows, "question"):
-            frame, how = frame_of(where(rows, question=question)), how_asked(self.design, question)
-            made = decision_groups(frame, seed=study.seed, min_category=study.min_category, **how)
-            for name, table in zip(("decision_groups", "decision_equal"), made, strict=True):
-                self._put(name, model, table)
-            if how["choice"]:
-                self._put("decision_order", model, decision_order(frame, choice=how["choice"]))
-            margin = None if how["scores"] else study.margin.get("gap")
-            same = [
-                race for race in distinct(rows, "race") if race.casefold() == study.reference_race.casefold()
-            ]
-            for gap in gaps_of(frame, reference_race=(same or [""])[0], **how):
-                test = gap.contrast(model, margin)
-                if how["scores"]:
-                    test = replace(test, quantity=SCORE)
-                if gap.row["job"] != ALL:
-                    test = replace(test, contrast=f"{test.contrast}_in_job")
-                self.gaps.append(({**gap.row, "model": model}, test))
-                tests.append(test)
-            listed = where(self.tables["decision_groups"], model=model, question=question, job=ALL)
-            tests += map(_of_ratio, filter(itemgetter("verdict"), defined(listed, "ratio")))
-        return tests
-
-    def _put(self, table: str, model: str, frame: pd.DataFrame) -> None:
-        columns = tuple(SCHEMAS[table].says)
-        listed = frame.assign(model=model).astype(object)
-        for row in listed.where(listed.notna(), None).to_dict("records"):
-            self.tables[table].append({name: row.get(name) for name in columns})
-
-
-def _of_ratio(row: Row) -> Contrast:
-    """Make the row of tests.csv that `biaskit check` holds against four fifths."""
-    own = Scope("decisions", "ratio", row["model"], row["model"], context=row["question"], quantity="ratio")
-    stated = {name: getattr(own, name) for name in own.__dataclass_fields__}
-    stated |= {"group_a": row["category"], "unit": "decision", "kind": "ratio", "estimate": row["ratio"]}
-    return Contrast(**stated, ci_low=row["ratio_low"], ci_high=row["ratio_high"], n_a=row["n"])
-
-
-def how_asked(design: DecisionsDesign, question: str) -> dict[str, Any]:
-    """Say how a question was asked, as the statistics take it."""
-    [wording, *_] = [own for own in design.questions if own.name == question]
-    return {"choice": wording.choose, "scores": wording.score is not None}
-
-
-def frame_of(rows: Sequence[Row]) -> pd.DataFrame:
-    """Make a DataFrame of rows of decisions.csv, an undefined number NaN."""
+def _statistics(
+    design: DecisionsDesign, model: str, question: str, rows: Sequence[Row], listed: Mapping[str, list[Any]]
+) -> Iterator[Contrast]:
+    """List the groups, gaps and places of a model's answers to one question; yields rows of tests.csv."""
     import pandas as pd
 
-    frame = pd.DataFrame(list(rows))
-    numbers = ("position", "p_yes", "selected", "p_low", "p_high", "coverage", "n_answers")
-    return frame.astype(dict.fromkeys(numbers, float))
+    study, frame = design.study, pd.DataFrame(list(rows))
+    wording = next(own for own in design.questions if own.name == question)
+    choice, scores = wording.choose, wording.score is not None
+    how: dict[str, Any] = {"choice": choice, "scores": scores}
+
+    def put(table: str, made: pd.DataFrame) -> list[Any]:
+        objects = made.assign(model=model).reindex(columns=[*SCHEMAS[table].says]).astype(object)
+        found: list[Any] = objects.where(objects.notna(), None).to_dict("records")
+        listed[table] += found
+        return found
+
+    groups, equal = decision_groups(frame, seed=study.seed, min_category=study.min_category, **how)
+    ratios = put("decision_groups", groups)
+    put("decision_equal", equal)
+    if choice:
+        put("decision_order", decision_order(frame, choice=choice))
+    margin = None if scores else study.margin.get("gap")
+    for gap in gaps_of(frame, reference_race=reference_in(rows, study.reference_race), **how):
+        test = gap.contrast(model, margin)
+        if scores:
+            test = replace(test, quantity=SCORE)
+        if gap.row["job"] != ALL:
+            test = replace(test, contrast=f"{test.contrast}_in_job")
+        listed["decision_gaps"].append({**gap.row, "model": model})
+        yield test
+    for row in defined(where(ratios, job=ALL), "ratio"):
+        if row["verdict"]:
+            scope = Scope("decisions", "ratio", model, model, context=question, quantity="ratio")
+            own = asdict(replace(scope, group_a=row["category"], unit="decision"))
+            own |= {"estimate": row["ratio"], "ci_low": row["ratio_low"], "ci_high": row["ratio_high"]}
+            yield Contrast(**own, kind="ratio", n_a=row["n"])

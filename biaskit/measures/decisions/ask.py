@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import contains
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +43,22 @@ class DecisionWork(BatchWork):
         estimator = scorer.estimator_for(prompt_format)
         planned = design.requests(scorer.identity.fingerprint, estimator.in_key(), prompt_format)
         own = [planned[place] for place in session.shard.places(len(planned))]
-        self.asked = {request.key: (asked, request) for asked, request in own}
-        requests, most = list(map(itemgetter(1), own)), design.study.max_samples_per_prompt
+        self.asked = {request.key: asked for asked, request in own}
+        requests, most = [request for _, request in own], design.study.max_samples_per_prompt
         super().__init__(scorer, prompt_format, stored, requests, most)
 
     def named(self, key: str) -> str:
         """Name the case and the person of a request."""
-        own, _ = self.asked.get(key, (None, None))
-        return named(own.scope) if own else ""
+        return named(self.asked[key].scope) if key in self.asked else ""
 
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of decisions.jsonl for an answer."""
         key, number = self._open.place(answer.key)
-        asked, request = self.asked[key]
+        asked = self.asked[key]
         scope = {"model": self.label, **asked.scope, "prompt_format": self.prompt_format}
-        return row_of(answer, scope, request.prompt, self.estimator, number) | {"first": key}
+        return row_of(answer, scope, asked.prompt(self.prompt_format), self.estimator, number) | {
+            "first": key
+        }
 
 
 def open_model(
@@ -90,19 +92,17 @@ def _formats(
     design: DecisionsDesign, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
 ) -> dict[str, PromptFormat]:
     """Choose the first format that all models take, else each model's own first; chat before raw."""
-    stated = design.study.prompt_format
-    tunings = {scorer.identity.tuning for scorer in scorers.values()}
-    in_order = CHAT_FIRST if "base" not in tunings else PROBE_FORMATS
+    stated, tunings = design.study.prompt_format, {scorer.identity.tuning for scorer in scorers.values()}
+    usable: Sequence[PromptFormat] = PROBE_FORMATS if "base" in tunings else CHAT_FIRST
+    if stated != "auto":
+        usable = (stated,)
     takes: dict[str, list[PromptFormat]] = {}
     for label, scorer in scorers.items():
-        formats = [name for name in in_order if name in scorer.identity.formats and stated in ("auto", name)]
-        if formats:
+        if formats := [name for name in usable if name in scorer.identity.formats]:
             takes[label] = formats
         else:
             session.leave_out(label, ModelError(f"{label} takes no prompt format {stated}: use another."))
-    common = list(in_order)
-    for formats in takes.values():
-        common = [name for name in common if name in formats]
+    common = [name for name in usable if all(map(contains, takes.values(), repeat(name)))]
     return {label: (common or formats)[0] for label, formats in takes.items()}
 
 
@@ -110,13 +110,10 @@ def finder(
     manifest: Manifest, design: DecisionsDesign
 ) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None] | None:
     """From a stored row to the model and the request that it answers; None of decisions at hand."""
-    if manifest.imported:
-        return None
     asked: dict[str, tuple[str, ScoreRequest, SampleBatches]] = {}
-    for label, entry in manifest.models.items():
-        batches = SampleBatches.up_to(entry.samples, design.study.max_samples_per_prompt)
-        for _, request in design.requests(entry.fingerprint, entry.estimator_key, entry.prompt_format):
-            asked.setdefault(request.key, (label, request, batches))
+    for label, entry in manifest.models.items() if not manifest.imported else ():
+        for _, request in design.planned(entry):
+            asked.setdefault(request.key, (label, request, design.batches(entry)))
 
     def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
         if row.get("first") not in asked:
@@ -124,7 +121,7 @@ def finder(
         label, request, batches = asked[row["first"]]
         return label, batches.request(request, int(row.get("batch", 0)))
 
-    return find
+    return None if manifest.imported else find
 
 
 def named(row: Mapping[str, Any]) -> str:
@@ -137,10 +134,9 @@ def what_is_open(run: Path, manifest: Manifest, design: DecisionsDesign, *, skip
     stored = StoredRows(matched_samples, 0).read(rows_file(run, "decisions"), skip_bad=skip_bad)
     left = 0
     for entry in manifest.models.values():
-        planned = design.requests(entry.fingerprint, entry.estimator_key, entry.prompt_format)
+        planned = design.planned(entry)
         own = [planned[place][1] for place in manifest.shard.places(len(planned))]
-        batches = SampleBatches.up_to(entry.samples, design.study.max_samples_per_prompt)
-        left += OpenCells(own, batches, stored.values).n_left
+        left += OpenCells(own, design.batches(entry), stored.values).n_left
     return Open(left)
 
 

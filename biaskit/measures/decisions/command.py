@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import POSITIVE, checked
-from biaskit.common.wording import short
-from biaskit.errors import UsageError
+from biaskit.corpora.rows import Source, given_list
 from biaskit.measures.decisions.design import resolve
-from biaskit.measures.decisions.lists import Source
-from biaskit.measures.decisions.printing import decisions_document
+from biaskit.measures.decisions.printing import tables_of
 from biaskit.measures.decisions.study import DecisionsStudy
 from biaskit.report.render.document import Document
 from biaskit.report.result import RunResult, table_property
@@ -47,9 +45,8 @@ class DecisionsResult(RunResult):
         >>> len(hired.document().tables)
         1
         """
-        return decisions_document(
-            read_set(self.path).rows(), self.warnings, str(self.analysis()["signature"])
-        )
+        tables = read_set(self.path).rows()
+        return Document(tuple(tables_of(tables)), tuple(self.warnings), str(self.analysis()["signature"]))
 
 
 class DecisionsArguments(RunArguments, total=False):
@@ -101,32 +98,17 @@ def decisions(
     Returns a `DecisionsResult`, whose tables are DataFrames and files of the run's folder. Raises
     `BiaskitError` where a model, a list or an argument does not exist or fit; its message says what to do.
     """
-    keys = stated(**{name: options.get(name) for name in ("jobs", "n_cases", "n_people", "estimator")})
+    keys: dict[str, Any] = {} if people is None else {"n_people": None}  # the study's number is of its list
+    keys |= stated(**{name: options.get(name) for name in ("jobs", "n_cases", "n_people", "estimator")})
     given: dict[str, Source] = {}
-    for name, listed in (("cases", cases), ("people", people), ("questions", questions)):
-        if listed is None:
-            continue
-        given[name] = source = listed_or_file(listed, name)
+    for name, listed in stated(cases=cases, people=people, questions=questions).items():
+        given[name] = source = given_list(listed, name)
         keys |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
         keys[name] = source if isinstance(source, str) else "in memory"
-        if name == "people":
-            keys.setdefault("n_people", None)
     overrides = {**keys, **dict(options.get("settings") or {})}
     loaded = load_as(DecisionsStudy, study, overrides)
     result: DecisionsResult = run_study(resolve(loaded, given), models, out, options)
     return result
-
-
-def listed_or_file(listed: Any, name: str) -> Source:
-    """Take a file's path, or rows: of a DataFrame, or dicts. Raises `UsageError` for anything else."""
-    import pandas as pd
-
-    if isinstance(listed, str | Path):
-        return str(listed)
-    rows = listed.to_dict("records") if isinstance(listed, pd.DataFrame) else listed
-    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(f"{name} is {short(repr(listed), 60)}: give a file, a DataFrame or a list of dicts.")
-    return list(map(dict, rows))
 
 
 RESULT = DecisionsResult

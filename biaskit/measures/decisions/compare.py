@@ -12,7 +12,7 @@ from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.study import DecisionsStudy
 from biaskit.records import ALL
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.query import Row, grouped
+from biaskit.tables.query import Row, defined, distinct, grouped
 
 ASKED = ("question", "wording", "job", "case", "person", "sex", "race", "position")
 """Columns of decisions.csv that say what was decided."""
@@ -43,15 +43,18 @@ def between_models(rows: Sequence[Row], models: Sequence[str], study: DecisionsS
     return made
 
 
+def reference_in(rows: Sequence[Row], stated: str) -> str:
+    """Find the reference race as rows write it; empty where they lack it."""
+    return next((race for race in distinct(rows, "race") if race.casefold() == stated.casefold()), "")
+
+
 def _decided(rows: Sequence[Row]) -> dict[str, Decided]:
     """Map each model to its probabilities by what was decided."""
-    found: dict[str, dict[tuple[Any, ...], float]] = {}
+    found: dict[str, Decided] = {}
     for (model,), own in grouped(rows, "model").items():
-        found[model] = {}
-        for row in own:
-            if row["p_yes"] is not None and row["selected"] is not None:  # scores have no selected
-                found[model][tuple(map(row.get, ASKED))] = row["p_yes"]
-    return dict(found)
+        known = defined(own, "p_yes", "selected")  # scores have no selected
+        found[model] = {tuple(map(row.get, ASKED)): row["p_yes"] for row in known}
+    return found
 
 
 def _changes(
@@ -64,16 +67,13 @@ def _changes(
     rows = []
     for key in members[0]:
         values = [member[key] for member in members if key in member]
-        if len(values) < len(members):
-            continue
-        change = sum(values[:later]) / later - sum(values[later:]) / (len(values) - later)
-        rows.append({**dict(zip(ASKED, key, strict=True)), "p_yes": change, "pair": ""})
+        if len(values) == len(members):
+            change = sum(values[:later]) / later - sum(values[later:]) / (len(values) - later)
+            rows.append({**dict(zip(ASKED, key, strict=True)), "p_yes": change})
     made = []
     for (question,), own in grouped(rows, "question").items():
-        frame = pd.DataFrame(own).assign(
-            model="", answered=True, selected=None, n_answers=None, p_low=None, p_high=None
-        )
-        for gap in gaps_of(frame, reference_race=reference, scores=True):
+        base = reference_in(own, reference)
+        for gap in gaps_of(pd.DataFrame(own), reference_race=base, scores=True):
             if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):
                 test = gap.contrast(pair[0].name, margins.get("gap"))
                 made.append(replace(test, contrast=MODELS, model_b=pair[1].name, context=question))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from biaskit.common.plain import attributes
 from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, digest, first_named, key_of
+from biaskit.corpora.rows import Source
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import StudyError
 from biaskit.measures.decisions.lists import (
@@ -16,7 +17,6 @@ from biaskit.measures.decisions.lists import (
     Case,
     Person,
     Question,
-    Source,
     check_groups,
     draw,
     pairs_of,
@@ -32,6 +32,7 @@ from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import StoredDesign
 from biaskit.runs.merge import united
+from biaskit.runs.sample_batches import SampleBatches
 
 _LISTS = ("cases", "people", "questions")
 ANSWER = "Answer:"
@@ -48,9 +49,9 @@ class Asked(NamedTuple):
     @property
     def scope(self) -> dict[str, Any]:
         """The columns of a row that say what it answers."""
-        names = [person.name or person.stated for person in self.people]
+        names = " | ".join(person.shown for person in self.people)
         place = {"question": self.question.name, "template_id": self.question.wording}
-        return place | {"job": self.case.job, "case": self.case.case, "person": " | ".join(names)}
+        return place | {"job": self.case.job, "case": self.case.case, "person": names}
 
     def prompt(self, prompt_format: PromptFormat) -> Prompt:
         """Build the prompt; raw text goes on with the opening of the answer."""
@@ -102,7 +103,7 @@ class DecisionsDesign:
         for case in self.cases:
             asked["texts"][f"{case.case} {case.sex} {case.race}".strip()] = [case.text, case.job]
         for person in self.people:
-            asked["people"][person.name or person.stated] = [person.sex, person.race]
+            asked["people"][person.shown] = [person.sex, person.race]
         for question in self.questions:
             asked[f"{question.name}, {question.wording}"] = as_record(question)
         return asked
@@ -128,6 +129,14 @@ class DecisionsDesign:
             made.append((asked, ScoreRequest(key_of({**facts, **own}), prompt, words)))
         return made
 
+    def planned(self, entry: ModelEntry) -> list[tuple[Asked, ScoreRequest]]:
+        """Make the requests of a model in a manifest."""
+        return self.requests(entry.fingerprint, entry.estimator_key, entry.prompt_format)
+
+    def batches(self, entry: ModelEntry) -> SampleBatches:
+        """Say in which batches a model in a manifest is asked for samples."""
+        return SampleBatches.up_to(entry.samples, self.study.max_samples_per_prompt)
+
 
 def resolve(study: DecisionsStudy, given: Mapping[str, Source] | None = None) -> DecisionsDesign:
     """Read and check the lists of a study; `given`: lists that are in memory, in their place."""
@@ -135,13 +144,6 @@ def resolve(study: DecisionsStudy, given: Mapping[str, Source] | None = None) ->
     cases = read_cases(source["cases"], study.jobs, study.n_cases)
     named = any(case.sex or case.race for case in cases)  # each text says who it is about
     questions = read_questions(source["questions"], eval_texts=named)
-    slots: set[str] = set()
-    for text in (
-        *(case.text for case in cases),
-        *(q.layout for q in questions),
-        *(q.text for q in questions),
-    ):
-        slots |= slots_of(text)
     people: tuple[Person, ...] = ()
     if named:
         check_groups(cases, str(study.cases))
@@ -149,15 +151,17 @@ def resolve(study: DecisionsStudy, given: Mapping[str, Source] | None = None) ->
         if any(question.choose for question in questions):
             raise StudyError("Two people are chosen between in cases that do not name one: leave out choose.")
     else:
-        people = draw(read_people(source["people"], slots - {*PLACES}), study.n_people, study.seed)
-    lists = {"cases": cases, "people": people, "questions": questions}
+        texts = [*(case.text for case in cases), *(q.layout + q.text for q in questions)]
+        slots = set[str]().union(*map(slots_of, texts)) - {*PLACES}
+        people = draw(read_people(source["people"], slots), study.n_people, study.seed)
+    lists: dict[str, Any] = {"cases": cases, "people": people, "questions": questions}
     sources = {}
     for name, stated in source.items():
         if isinstance(stated, str):
             sources[stated] = source_digest(stated)
         else:
             sources[f"{name} in memory"] = digest(list(map(as_record, lists[name])))
-    return DecisionsDesign(study, cases, people, questions, sources)
+    return DecisionsDesign(study, **lists, sources=sources)
 
 
 # --- in the manifest of a run ----------------------------------------------------------------------

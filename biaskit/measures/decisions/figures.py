@@ -14,7 +14,7 @@ from biaskit.report.figures.plot import NAN, Axis, Band, Dots, Panel, Plot, Poin
 from biaskit.report.figures.style import GREY, Mark
 from biaskit.report.figures.view import View
 from biaskit.report.questions import QuestionId
-from biaskit.tables.query import Row, defined, distinct, first, grouped, where
+from biaskit.tables.query import Row, among, defined, distinct, first, grouped
 
 MOST_ROWS = 40
 _GAP = ("gap", "ci_low", "ci_high")
@@ -29,7 +29,7 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
 
 def gaps(view: View) -> Iterator[Figure]:
     """Draw a row for each contrast, jobs below."""
-    rows = [row for row in view.rows("decision_gaps") if row["contrast"] in ("sex", "race")]
+    rows = among(view.rows("decision_gaps"), "contrast", ("sex", "race"))
     rows.sort(key=lambda row: (row["job"] != ALL, row["contrast"] != "sex"))
     for (question,), own in grouped(defined(rows, "gap"), "question").items():
         title = f"Who gets a yes more often: {question}"
@@ -38,27 +38,20 @@ def gaps(view: View) -> Iterator[Figure]:
 
 def _gaps(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     keys = list(grouped(rows, "job", "group_a", "group_b"))[:MOST_ROWS]
-    labels = []
-    for job, *sides in keys:
-        a, b = map(who, sides)
-        labels.append(f"{a} − {b}" + ("" if job == ALL else f", {job}"))
+    labels = [f"{who(a)} − {who(b)}" + ("" if job == ALL else f", {job}") for job, a, b in keys]
     question, dots = rows[0]["question"], []
-    order = where(view.rows("decision_order"), question=question, job=ALL)
-    if order:
-        labels.append("first place − chance")
+    order = view.rows("decision_order", question=question, job=ALL)
+    labels += ["first place − chance"] * bool(order)
     for model in models:
         found = [first(rows, model=model, job=j, group_a=a, group_b=b) for j, a, b in keys]
         points: list[Point | None] = [None if row is None else point(row, _GAP) for row in found]
         if order:
-            place = first(order, model=model, position=1)
-            chance = 1 / len(distinct(order, "position"))
-            effect = place["rate"] - chance if place else NAN
-            points.append(Point(effect, mark=Mark(GREY, "s")))
+            place, chance = first(order, model=model, position=1), 1 / len(distinct(order, "position"))
+            points.append(Point(place["rate"] - chance if place else NAN, mark=Mark(GREY, "s")))
         dots.append(Dots(view.marks[model], points))
     drawn = [p for series in dots for p in series.points if p is not None]
-    margin = first(view.tests(), contrast="sex") or first(view.tests(), contrast="race")
-    band = margin.margin if margin else None
-    axis = effects(ends_of(drawn), 0.1, "difference, points", margin=band)
+    test = first(view.tests(), contrast="sex") or first(view.tests(), contrast="race")
+    axis = effects(ends_of(drawn), 0.1, "difference, points", margin=test.margin if test else None)
     if is_scored(view.rows("decision_groups", question=question)):
         axis = effects(ends_of(drawn), 0.1, "difference of scores", unit="")
     return Plot([Band([Panel(labels, axis, dots)])], _CAPTIONS["gaps"], view.entries(models))
@@ -82,8 +75,8 @@ def _ratios(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             found = [first(own, model=model, category=name) for name in names]
             points: list[Point | None] = [None if row is None else point(row, _RATIO) for row in found]
             equal = first(view.rows("decision_equal", **same), model=model)
-            beside = point(equal, ("equal_median",), mark=Mark(GREY, "P"))
-            dots.append(Dots(view.marks[model], [*points, beside]))
+            points.append(point(equal, ("equal_median",), mark=Mark(GREY, "P")))
+            dots.append(Dots(view.marks[model], points))
         labels = [*map(who, names), "if all were equal"]
         axis = Axis("ratio to the highest", 0, 1, line=0.8, ticks=(0, 0.4, 0.8, 1))
         panels.append(Panel(labels, axis, dots, title=by.replace("+", " and ")))

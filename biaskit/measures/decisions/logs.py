@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +13,16 @@ from pydantic import ConfigDict, create_model
 from biaskit.arguments import NUMBER, TEXT, checked
 from biaskit.common.provenance import ROW_FORMAT, digest, key_of
 from biaskit.common.wording import count
-from biaskit.corpora.rows import SourceLayout, read_list
-from biaskit.corpora.sources import ListEntry, check_label, shown
+from biaskit.corpora.rows import Source, SourceLayout, given_list, read_list
+from biaskit.corpora.sources import ListEntry, shown
 from biaskit.errors import CorpusError
 from biaskit.measures.decisions.analysis import COLUMNS, tables
-from biaskit.measures.decisions.command import DecisionsResult, listed_or_file
+from biaskit.measures.decisions.command import DecisionsResult
 from biaskit.measures.decisions.design import DecisionsDesign
-from biaskit.measures.decisions.lists import SEXES, Person, Question, Source, read_people
+from biaskit.measures.decisions.lists import Cell, Name, Person, Question, Sex, read_people
 from biaskit.measures.decisions.study import DecisionsStudy
 from biaskit.models.entry import ModelEntry
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.records import ALL
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import Manifest
 from biaskit.runs.merge import store_rows
@@ -37,20 +35,11 @@ if TYPE_CHECKING:
 LOG = "log"
 ROLES = ("outcome", "case", "person", "job", "position", "sex", "race", "model")
 RANKED = ("shown", "answer")
-TRUE, FALSE = ("1", "yes", "true", "1.0"), ("0", "no", "false", "0.0")
+WORDS = {"": None, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 class _Entry(ListEntry):
     model_config = ConfigDict(protected_namespaces=())
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout(SourceLayout[Any]):
-    must: tuple[str, ...] = ()  # columns that are there, though a cell may be empty
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        return self.must
 
 
 @checked(**dict.fromkeys(ROLES, TEXT), min_category=NUMBER)
@@ -94,11 +83,11 @@ def analyze_decisions(
     """
     named = (outcome, case, person, job, position, sex, race, model)
     columns = stated(**dict(zip(ROLES, named, strict=True)))
-    source = listed_or_file(decisions, "decisions")
+    source = given_list(decisions, "decisions")
     if people is None:
         entries, choice = _read(source, columns), 0
     else:
-        entries, choice = _rankings(source, listed_or_file(people, "people"), columns)
+        entries, choice = _rankings(source, given_list(people, "people"), columns)
     scores = _outcomes(entries, columns.get("outcome", "selected"))
     choice = choice or _chosen_of(entries)
     if not any(entry["sex"] or entry["race"] for entry in entries):
@@ -108,85 +97,58 @@ def analyze_decisions(
     study = build_study({"name": LOG, "measurement": "decisions"}, keys, "analysis options")
     assert isinstance(study, DecisionsStudy)
     asked = Question(LOG, columns.get("case", "case"), "", "", "", (), choice, (0, 1) if scores else None)
-    imported: dict[str, Any] = {"source": str(source) if isinstance(source, str) else "in memory"}
+    imported: dict[str, Any] = {"source": source if isinstance(source, str) else "in memory"}
     imported |= {"digest": sum_of_rows, "notes": list(_notes(entries, choice))}
     design = DecisionsDesign(study, (), (), (asked,), {}, imported)
     author: Any = {"spec": LOG, "fingerprint": sum_of_rows, "tuning": "unknown", "where": "texts"}
     author |= {"prompt_format": "", "details": {}}
     models = {entry["model"]: ModelEntry(**author) for entry in entries}
     question: dict[str, Any] = {"study": LOG, "decisions": sum_of_rows, "columns": columns}
-    manifest = Manifest.new(
-        *("decisions", LOG),
-        question=question,
-        resolved=design.describe(),
-        models=models,
-        command=command_line(),
-        signature=design.sign(models),
-    )
+    about: dict[str, Any] = {"question": question, "resolved": design.describe(), "models": models}
+    manifest = Manifest.new("decisions", LOG, **about, command=command_line(), signature=design.sign(models))
+    rows = _rows(entries, sum_of_rows, "p_yes" if scores else "selected")
     with run_folder(LOG, list(models), question, out) as run:
-        store_rows(
-            run,
-            manifest,
-            _rows(entries, sum_of_rows, scores=scores),
-            lock=study.lock,
-            skip_bad=study.skip_bad_lines,
-        )
+        store_rows(run, manifest, rows, lock=study.lock, skip_bad=study.skip_bad_lines)
         notes = tables(run, watcher=watcher or LineWatcher()).write()
     return DecisionsResult(run, tuple(notes))
 
 
 def _read(source: Source, columns: Mapping[str, str], *more: str) -> list[dict[str, Any]]:
     """Read a row for each decision; columns of the roles' own names are found without being named."""
-    column_of = {role: "selected" if role == "outcome" else role for role in ROLES} | dict(columns)
-    must = tuple(dict.fromkeys([*(more or [column_of["outcome"]]), *columns.values()]))
-    fields: dict[str, Any] = dict.fromkeys((*column_of.values(), *more), (Any, ""))
+    column_of = {role: role for role in ROLES} | {"outcome": "selected"} | dict(columns)
+    fields: dict[str, Any] = dict.fromkeys(column_of.values(), (Name, ""))
+    fields |= {column_of["sex"]: (Sex, ""), **dict.fromkeys((column_of["outcome"], *more), (Cell, ""))}
+    needed = tuple(dict.fromkeys([*(more or [column_of["outcome"]]), *columns.values()]))
     entry = create_model("_Log", __base__=_Entry, **fields)
-    layout = _Layout("decisions", "decision", entry, csv=True, jsonl=True, must=must)
+    layout: SourceLayout[Any]
+    layout = SourceLayout("decisions", "decision", entry, csv=True, jsonl=True, columns=needed)
     entries = []
     for where, row in read_list(source, layout).entries:
-        found = {role: _text(getattr(row, column)) for role, column in column_of.items()}
-        found |= {column: str(getattr(row, column)) for column in more}
-        for role in ("sex", "race"):
-            found[role] = "" if found[role].casefold() == "unknown" else found[role]
-        found["sex"] = SEXES.get(found["sex"].casefold(), found["sex"].casefold())
-        found["model"] = check_label(found["model"] or LOG, f"{where}: the model")
-        if ALL in (found["model"], found["sex"], found["race"], found["job"]):
-            raise CorpusError(f'{where}: "all" is what tables call all of them together. Rename it.')
-        entries.append({**found, "where": where})
+        found = {role: getattr(row, column) for role, column in column_of.items()}
+        found |= {column: getattr(row, column) for column in more}
+        entries.append({**found, "model": found["model"] or LOG, "where": where})
     return entries
 
 
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(int(value))
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
-
-
 def _outcomes(entries: Sequence[dict[str, Any]], column: str) -> bool:
-    """Read each outcome in its place, None where there is none; tells whether they are numbers."""
-    words = {entry["outcome"].casefold() for entry in entries}
-    if words <= {*TRUE, *FALSE, ""}:
-        for entry in entries:
-            found = entry["outcome"].casefold()
-            entry["outcome"] = float(found in TRUE) if found else None
-        return False
-    for entry in entries:
+    """Read each outcome in its place, None where there is none; tells whether they are scores."""
+    words = [entry["outcome"].casefold() for entry in entries]
+    for entry, word in zip(entries, words, strict=True):
         try:
-            entry["outcome"] = float(entry["outcome"]) if entry["outcome"] else None
+            entry["outcome"] = WORDS[word] if word in WORDS else float(word)
         except ValueError:
-            if entry["outcome"].casefold() in (*TRUE, *FALSE):
-                continue  # a later row is the odd one
             what = f"{column} is {shown(entry['outcome'])}, which is neither 0 or 1 nor a number"
             raise CorpusError(f"{entry['where']}: {what}. Write yes or no, or leave it empty.") from None
-    for entry in entries:
-        if isinstance(entry["outcome"], str):
+    scores = not {entry["outcome"] for entry in entries} <= {None, 0.0, 1.0}
+    for entry, word in zip(entries, words, strict=True):
+        if scores and word and word in WORDS:
             raise CorpusError(f"{entry['where']}: {column} is a word, others are numbers. Write numbers.")
-    return True
+    return scores
 
 
 def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tuple[list[dict[str, Any]], int]:
     """Make a decision of each name that is shown: the first full name in the answer is chosen."""
-    known = {person.name.casefold(): person for person in read_people(people, ())}
+    persons = {person.name.casefold(): person for person in read_people(people, ())}
     entries: list[dict[str, Any]] = []
     sizes: Counter[int] = Counter()
     for number, ranking in enumerate(_read(source, columns, *RANKED), start=1):
@@ -196,17 +158,16 @@ def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tup
         for name in names:
             if (place := re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", answer)) is not None:
                 found[name] = place.start()
-        if answer.strip() in known and not found:
+        if answer.strip() in persons and not found:
             chosen = shown(ranking["answer"].strip())
             raise CorpusError(f"{ranking['where']}: {chosen} is chosen and was not shown. Correct the row.")
         first = min(found, key=found.__getitem__, default=None)
         sizes[len(names)] += 1
         for position, name in enumerate(names, start=1):
-            person = known.get(name.casefold(), Person(name))
+            person = persons.get(name.casefold(), Person(name))
             own = {"case": ranking["case"] or str(number), "person": person.name, "position": str(position)}
             own |= {"sex": person.sex, "race": person.race, "lacks": name not in found}
-            own["outcome"] = str(int(name == first)) if first else ""
-            entries.append({**ranking, **own})
+            entries.append({**ranking, **own, "outcome": str(int(name == first)) if first else ""})
     return entries, sizes.most_common(1)[0][0]
 
 
@@ -233,15 +194,12 @@ def _notes(entries: Sequence[Mapping[str, Any]], choice: int) -> Iterator[str]:
         yield f"{count(len(lacking), 'answer')} lack a name that was shown, or spell it otherwise"
 
 
-def _rows(
-    entries: Sequence[Mapping[str, Any]], sum_of_rows: str, *, scores: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield rows of decisions.jsonl."""
+def _rows(entries: Sequence[Mapping[str, Any]], sum_of_rows: str, outcome: str) -> Iterator[dict[str, Any]]:
+    """Yield rows of decisions.jsonl; `outcome`: the column that has it."""
     for number, entry in enumerate(entries, start=1):
         row: dict[str, Any] = dict.fromkeys(("prompt", "answered_by", "answered_at", *COLUMNS))
         row |= {"key": key_of([ROW_FORMAT, sum_of_rows, number]), "question": LOG, "wording": "", "pair": ""}
-        row |= {name: entry[name] for name in ("model", "job", "case", "person", "sex", "race")}
+        row |= {name: entry[name] for name in ROLES if name != "outcome"}
         place, value = entry["position"], entry["outcome"]
         row |= {"position": int(place) if place.isdecimal() else None, "answered": value is not None}
-        own = "p_yes" if scores else "selected"
-        yield row | {own: value, "reason": "no outcome" if value is None else None}
+        yield row | {outcome: value, "reason": "no outcome" if value is None else None}

@@ -8,7 +8,7 @@ from typing import Any
 from biaskit.common.wording import count, percent, plain_number, points, points_range
 from biaskit.measures.decisions.findings import ratio, smallest
 from biaskit.records import ALL
-from biaskit.report.render.document import Document, TitledTable
+from biaskit.report.render.document import TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, Tables, column, defined, first, grouped, named, where
@@ -17,17 +17,13 @@ PRINTED = """group || people = {n_people} | yes % = {expected:%1} | selected % =
 mean rate = {above:%1} | ratio = {ratio:.2[ratio]} | of four fifths = {verdict}"""
 
 
-def decisions_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
-    """Lay out what the command prints."""
-    return Document(tuple(_tables(tables)), tuple(notes), signature)
-
-
 def headline(part: Part) -> Iterator[TitledTable]:
     """Make a table of groups for each model and question."""
-    yield from _tables(part.tables)
+    yield from tables_of(part.tables)
 
 
-def _tables(tables: Tables) -> Iterator[TitledTable]:
+def tables_of(tables: Tables) -> Iterator[TitledTable]:
+    """Lay out what the command prints."""
     for (model, question), groups in grouped(tables.get("decision_groups", ()), "model", "question").items():
         own = {"model": model, "question": question}
         rows, lines = where(tables["decisions"], **own), []
@@ -36,7 +32,7 @@ def _tables(tables: Tables) -> Iterator[TitledTable]:
             line: dict[str, Any] = {**(first(of_group, rate_kind="expected") or of_group[0])}
             line |= {"group": who(category), "expected": rate_of.get("expected")}
             lines.append({**line, "chosen": rate_of.get("selected"), "above": rate_of.get("above-median")})
-        note = ". ".join([*_gaps(tables, own, scored=is_scored(groups)), *_ratio(tables, groups, own)])
+        note = ". ".join([*_gaps(tables, own, scored=is_scored(groups)), *_ratio(tables, own)])
         yield from printed_table(_title(model, question, rows), PRINTED, lines, note=note, known=True)
 
 
@@ -52,9 +48,9 @@ def is_scored(groups: Sequence[Row]) -> bool:
 
 def _title(model: str, question: str, rows: Sequence[Row]) -> str:
     sizes = []
-    for name, what in (("case", "case"), ("person", "person"), ("wording", "wording")):
+    for name, several in (("case", "cases"), ("person", "people"), ("wording", "wordings")):
         if n := len(named(rows, name)):
-            sizes.append(count(n, what, "people" if what == "person" else ""))
+            sizes.append(count(n, name, several))
     estimators, covered = named(rows, "estimator"), column(defined(rows, "coverage"), "coverage")
     held = f", coverage {percent(sum(covered) / len(covered))} %" if covered else ""
     return f"{model}: {question}? {' × '.join(sizes)}, {', '.join(estimators) or 'log'}{held}"
@@ -64,21 +60,19 @@ def _gaps(tables: Tables, own: dict[str, Any], *, scored: bool) -> Iterator[str]
     for row in where(tables.get("decision_gaps", ()), **own, job=ALL):
         if row["contrast"] in ("sex", "race") and row["gap"] is not None:
             a, b = who(row["group_a"]), who(row["group_b"])
-            ends = () if row["ci_low"] is None else (row["ci_low"], row["ci_high"])
-            gap, interval = points(row["gap"]), f" [{points_range(*ends, 1)}]" if ends else ""
-            if scored:
-                gap = plain_number(row["gap"])
-                interval = f" [{' to '.join(map(plain_number, ends))}]" if ends else ""
-            verdict = f", {row['verdict'].replace('-', ' ')}" if row["verdict"] else ""
-            yield f"{a} − {b}: {gap}{interval}{verdict}"
+            gap, low, high = row["gap"], row["ci_low"], row["ci_high"]
+            text = f"{a} − {b}: {plain_number(gap) if scored else points(gap)}"
+            if low is not None:
+                ends = f"{plain_number(low)} to {plain_number(high)}"
+                text += f" [{ends if scored else points_range(low, high, 1)}]"
+            yield text + (f", {row['verdict'].replace('-', ' ')}" if row["verdict"] else "")
 
 
-def _ratio(tables: Tables, groups: Sequence[Row], own: dict[str, Any]) -> Iterator[str]:
-    if (found := smallest(groups)) is None:
-        return
-    low = found[0]
-    n = len(where(groups, by=low["by"], job=ALL, rate_kind=low["rate_kind"]))
-    text = f"Smallest of {n} groups: {ratio(low)} ({low['category']}), {low['verdict'].replace('-', ' ')}"
-    same = {"by": low["by"], "job": ALL, "rate_kind": low["rate_kind"]}
-    equal = first(tables.get("decision_equal", ()), **own, **same)
-    yield text if equal is None else f"{text}; equal groups: {equal['equal_median']:.2f} in half of audits"
+def _ratio(tables: Tables, own: dict[str, Any]) -> Iterator[str]:
+    if found := smallest(tables, **own):
+        low, _, equal = found
+        same = {"by": low["by"], "job": ALL, "rate_kind": low["rate_kind"]}
+        n = len(where(tables["decision_groups"], **own, **same))
+        text = f"Smallest of {n} groups: {ratio(low)} ({low['category']}), {low['verdict'].replace('-', ' ')}"
+        median = f"; equal groups: {equal['equal_median']:.2f} in half of audits" if equal else ""
+        yield text + median

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import checked
-from biaskit.common.wording import short
-from biaskit.errors import UsageError
+from biaskit.corpora.rows import given_list
 from biaskit.measures.pairs.design import resolve
 from biaskit.measures.pairs.printing import pair_document
 from biaskit.measures.pairs.study import PairsStudy
@@ -93,24 +92,13 @@ def pairs(
     """
     given, keys = None, dict(options.get("settings") or {})
     if pairs is not None:
-        named, given = _stated(pairs)
+        source = given_list(pairs, "pairs")
+        named, given = (source, None) if isinstance(source, str) else ("in memory", source)
         keys = {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", "pairs": named, **keys}
     overrides = overrides_of(PairsStudy, study, {"estimator": options.get("estimator")})
     loaded = load_as(PairsStudy, study, {**overrides, **keys})
     result: PairsResult = run_study(resolve(loaded, given), models, out, options)
     return result
-
-
-def _stated(pairs: Any) -> tuple[str, list[dict[str, object]] | None]:
-    """Tell where pairs lie, and give those that are in memory. Raises `UsageError`."""
-    import pandas as pd
-
-    if isinstance(pairs, str | Path):
-        return str(pairs), None
-    rows = pairs.to_dict("records") if isinstance(pairs, pd.DataFrame) else pairs
-    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(f"pairs is {short(repr(pairs), 60)}: give a file, a DataFrame or a list of dicts.")
-    return "in memory", list(map(dict, rows))
 
 
 RESULT = PairsResult
