@@ -19,7 +19,7 @@ from biaskit.measurement import words
 from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_columns
-from biaskit.measures.personas.labels.correction import Labels, against_known, corrected
+from biaskit.measures.personas.labels.correction import Labels, corrected, validation_rows
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import decile_rows, representation_rows
 from biaskit.measures.personas.srb.clusters import cluster_tables
@@ -198,7 +198,7 @@ def _add_representation(
         results.notes.append(
             _SAYS["known"].format(n_known, len(documents.texts), short(documents.person_column))
         )
-        results.tables["label_validation"] = against_known(documents)
+        results.tables["label_validation"] = validation_rows(documents, {}, {})
     if Labels.is_in(run) and not rows:
         results.notes.append(_SAYS["labels_unused"])
     elif Labels.is_in(run):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.common.wording import ROUNDING, count, joined, short
+from biaskit.common.wording import ROUNDING, count, joined, listed, short
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
@@ -34,6 +34,7 @@ from biaskit.tables.query import (
     distinct,
     grouped,
     lookup,
+    n_known,
     where,
     without_debiasing,
     women_among,
@@ -190,7 +191,10 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         scope = replace(scope, quantity="represented_share", gender="female")
         note = joined([one.note and f"{model}: {one.note}" for model, one in shares.items()])
         if not all_labelled and any(member.labelled for member in members):
-            note = _NOTES["labels"]
+            note = joined([note, _NOTES["labels"]])
+        known = [model for model, own in shares.items() if n_known(own.rows.values())]
+        if 0 < len(known) < len(members):
+            note = joined([note, _NOTES["known"].format(listed(known))])
         ends = of("least"), of("most")
         of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
         if imported:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
 from biaskit.common.wording import count, people, percent, share_with_interval, short
 from biaskit.measurement import words
-from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
+from biaskit.records import ALL, GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import BY_LABELS, claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted
@@ -76,7 +77,8 @@ def measured(part: Part) -> Iterator[str]:
         day = part.imported.get("read")
         yield short(PurePath(part.imported["source"]).name) + (f", read on {day}" if day else "")
         yield count(len(texts), "text")
-        without = sum(column(occupations_of(part), "n_not_inferred"))
+        # As the rows stand: of a share that labels correct no text is left out.
+        without = total(where(part.tables.get("representation", ()), template_id=ALL), "n_not_inferred")
         yield f"{without:,} ({percent(without / len(texts))} %) without a gender"
 
 
@@ -128,7 +130,7 @@ def _with_gender(rows: Sequence[Row]) -> str:
     """Say how the genders that rows of representation.csv count were found."""
     if not n_known(rows):
         return str(_SAYS["named"]["inferred"])
-    all_known = n_known(rows) + total(rows, "n_not_inferred") == total(rows, "n_texts")
+    all_known = n_known(rows) == sum(map(partial(total, rows), ("n_female", "n_male", "n_nonbinary")))
     return str(_SAYS["named"]["known" if all_known else "both"])
 
 
@@ -220,7 +222,8 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
         ends = dict.fromkeys(map(percent, (min(by_person), max(by_person))))
         notes.append(_SAYS["notes"]["nonbinary_corrected"].format(" to ".join(ends)))
     named = _with_gender(shares)
-    text = filled(*says, whose=whose(part, model, n_gendered), named=named, **pieces)
+    n_texts = n_gendered if is_shown else total(shares, "n_texts")
+    text = filled(*says, whose=whose(part, model, n_texts), named=named, **pieces)
     yield _shown(text, texts_measured(part, model, shares, *notes), strength=DETAIL)
 
 
