@@ -255,6 +255,11 @@ def test_sentences_of_a_word_are_of_texts_with_that_known_gender() -> None:
     shown = show(rows, {"genders": [text], "marked_words": [marked]}, {})
     assert ["This colleague is strong."] == shown.sentences
     assert [("male", None)] == [(example.person_gender, example.gender) for example in shown.examples]
+    # The one occupation of a file may itself be called all: its texts are not there twice.
+    listed = [{**text, "key": str(i)} for i in range(3)]
+    rows = [{"key": str(i), "text": f"Colleague {i} is strong.", "finish_reason": None} for i in range(3)]
+    shown = show(rows, {"genders": listed, "marked_words": [marked]}, {})
+    assert [f"Colleague {i} is strong." for i in range(3)] == shown.sentences
 
 
 def test_a_stored_row_with_another_gender_is_no_text_of_a_run(known: PersonasResult) -> None:

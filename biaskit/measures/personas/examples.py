@@ -127,7 +127,7 @@ class _Contexts:
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
         gender = row["requested_gender"] or row.get("person_gender") or row["gender"]
-        for occupation in (ALL, row["occupation"]):
+        for occupation in {ALL, row["occupation"]}:
             of_list = (row["model"], occupation, row["origin"], gender)
             self._add_to(self._found.get(of_list, {}), key, text)
 

@@ -230,24 +230,20 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
 def _rules(part: Part, model: str) -> Iterator[Sentence]:
     """Say how often the word rules find the known gender, and the requested one."""
     represented = where(occupations_of(part), model=model)
-    if n_known(represented) and "n_labelled" not in represented[0]:  # else the table is of labels
-        known = where(part.tables.get("label_validation", ()), model=model)
-        n, n_correct, each = 0, 0, list[str]()
+    known, requested = dict[str, tuple[int, int]](), dict[str, tuple[int, int]]()
+    if n_known(represented) and "n_labelled" not in represented[0]:  # else the table is of labels, too
+        validated = where(part.tables.get("label_validation", ()), model=model)
         for gender in GENDERS:
-            n_such, n_found = total(known, f"n_{gender}"), total(where(known, gender=gender), f"n_{gender}")
-            n, n_correct = n + n_such, n_correct + n_found
-            each.append(f"{people(gender)} {n_found} of {n_such}")
+            name, of_gender = f"n_{gender}", where(validated, gender=gender)
+            known[people(gender)] = total(of_gender, name), total(validated, name)
+    for row in where(part.tables.get("gender_validation", ()), model=model):
+        requested[row["requested_gender"]] = row["n_correct"], row["n_texts"]
+    for says, found in (("known", known), ("rules", requested)):
+        n_correct, n = (sum(map(itemgetter(place), found.values())) for place in (0, 1))
         if n:
-            text = filled(*_SAYS["known"], whose=whose(part, model, n), share=percent(n_correct / n))
+            text = filled(*_SAYS[says], whose=whose(part, model, n), share=percent(n_correct / n))
+            each = [f"{who} {n_found} of {n_such}" for who, (n_found, n_such) in found.items() if n_such]
             yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
-    rows = where(part.tables.get("gender_validation", ()), model=model)
-    rows = [row for row in rows if row["n_texts"]]
-    if not rows:
-        return
-    n, n_correct = total(rows, "n_texts"), total(rows, "n_correct")
-    text = filled(*_SAYS["rules"], whose=whose(part, model, n), share=percent(n_correct / n))
-    each = [f"{row['requested_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
-    yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
 
 
 # --- mirrors, flattens or exaggerates (methods/representation#workforce-words) ------------------------------

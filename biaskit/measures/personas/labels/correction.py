@@ -179,14 +179,10 @@ def _corrected(
     if women is None or nonbinary is None:
         return {"n_labelled": n, "reason": "too few labelled texts name a gender"}
     alone = share("female", np.zeros_like(by_rules), prompts)  # as if rules said `none` of all
-    n_classes = len({*zip(prompts, by_rules, strict=True)})
-    few = (
-        f"classes of texts with fewer than {FEWEST_OF_STRATUM} labels pooled"
-        if len({*strata}) < n_classes
-        else None
-    )
-    values = [women.estimate, *women.ci95, women.se, nonbinary.estimate, n]
-    values += [alone.estimate, *alone.ci95]
+    are_pooled = len({*strata}) < len({*zip(prompts, by_rules, strict=True)})
+    few = f"classes of texts with fewer than {FEWEST_OF_STRATUM} labels pooled" if are_pooled else None
+    of_two = [women.estimate, *women.ci95, women.se, nonbinary.estimate]
+    values = [*of_two, n, alone.estimate, *alone.ci95]
     return {**dict(zip(_COLUMNS, values, strict=True)), "reason": few}
 
 

@@ -102,13 +102,9 @@ def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
         if not (row["n_nonbinary"] or finds_nonbinary(tables, row["model"])):
             line["nonbinary_share"], not_found = None, True
         lines.append(line)
-    notes, is_corrected = _PRINTED["representation"], bool(means) and "share_corrected" in means[0]
-    said = {
-        "place": claim.place("GAS(P), Figure 2"),
-        "workforce": notes["workforce"] * has_workforce,
-        "not_found": notes["not_found"] * not_found,
-        "corrected": notes["corrected"] * is_corrected,
-    }
+    said, is_corrected = {"place": claim.place("GAS(P), Figure 2")}, "labels" in lines[0] if lines else False
+    shown = {"workforce": has_workforce, "not_found": not_found, "corrected": is_corrected}
+    said |= {name: _PRINTED["representation"][name] * is_shown for name, is_shown in shown.items()}
     yield from laid_out("representation", lines, **said)
 
 
