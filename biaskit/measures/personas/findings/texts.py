@@ -239,7 +239,7 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
     for row in where(part.tables.get("gender_validation", ()), model=model):
         requested[row["requested_gender"]] = row["n_correct"], row["n_texts"]
     for says, found in (("known", known), ("rules", requested)):
-        n_correct, n = (sum(map(itemgetter(place), found.values())) for place in (0, 1))
+        n_correct, n = map(sum, zip(*found.values(), strict=True)) if found else (0, 0)
         if n:
             text = filled(*_SAYS[says], whose=whose(part, model, n), share=percent(n_correct / n))
             each = [f"{who} {n_found} of {n_such}" for who, (n_found, n_such) in found.items() if n_such]

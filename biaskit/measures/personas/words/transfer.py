@@ -186,9 +186,10 @@ def _row(model: str, occupation: str, cell: Cell, area: _Area, study: PersonasSt
     held_out, (low, high) = area.held_out, area.interval or (None, None)
     n_female, n_male = map(len, area.lengths[1]) if area.lengths else (None, None)
     scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
+    se = None if area.variance is None else math.sqrt(area.variance)
     return {
         **scope,
-        "se": None if area.variance is None else math.sqrt(area.variance),
+        "se": se,
         "auc": area.area,
         "ci_low": low,
         "ci_high": high,
