@@ -255,6 +255,11 @@ def test_sentences_of_a_word_are_of_texts_with_that_known_gender() -> None:
     shown = show(rows, {"genders": [text], "marked_words": [marked]}, {})
     assert ["This colleague is strong."] == shown.sentences
     assert [("male", None)] == [(example.person_gender, example.gender) for example in shown.examples]
+    # The one occupation of a file may itself be called all: its texts are not there twice.
+    listed = [{**text, "key": str(i)} for i in range(3)]
+    rows = [{"key": str(i), "text": f"Colleague {i} is strong.", "finish_reason": None} for i in range(3)]
+    shown = show(rows, {"genders": listed, "marked_words": [marked]}, {})
+    assert [f"Colleague {i} is strong." for i in range(3)] == shown.sentences
 
 
 def test_a_stored_row_with_another_gender_is_no_text_of_a_run(known: PersonasResult) -> None:
@@ -343,3 +348,48 @@ def test_a_corrected_share_of_non_binary_people_is_said(tmp_path: Path) -> None:
     made = content(personas_part({"representation": [represented(**labels)]}))
     (said,) = [one for one in findings(made) if "such as non-binary" in one.text]
     assert "6 % by a person's labels" in said.measured_with
+
+
+# --- labels beside known genders --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> PersonasResult:
+    """A reader who finds in each text what its pronoun says: none in the 12 without one."""
+    run = analysed(letters(), tmp_path_factory.mktemp("labelled") / "r", person_gender="Sex")
+    sheet = bk.label(run, n=63)
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    of_word = {"She": "women", "He": "men", "They": "non-binary"}
+    for row in rows:
+        row["person_gender"] = of_word.get(row["text"].split(" ")[0], "none")
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return bk.load(run.path, labels=sheet, watcher=bk.Silent())
+
+
+def test_a_reader_corrects_nothing_that_the_file_knows(labelled: PersonasResult) -> None:
+    row = one(table(labelled, "representation"), template_id="all")
+    assert float(row["share_corrected"]) == pytest.approx(31 / 63) == float(row["female_share"])
+    women, none = (one(table(labelled, "label_validation"), gender=name) for name in ("female", "none"))
+    # The rules are held against the 60 known genders, and against labels of the three others.
+    assert ["25", "2", "0"] == [women[f"n_{name}"] for name in ("female", "male", "nonbinary")]
+    assert ["4", "4", "4", "0"] == [none[f"n_{name}"] for name in ("female", "male", "nonbinary", "none")]
+
+
+def test_labels_hide_no_text_without_a_gender_from_the_page(labelled: PersonasResult) -> None:
+    text = bk.report(labelled.path, watcher=bk.Silent()).page.read_text("utf-8")
+    assert " · 64 texts · 1 (2 %) without a gender" in text
+
+
+def test_a_difference_from_inferred_genders_says_what_is_known_and_what_is_not_used(
+    labelled: PersonasResult, known: PersonasResult, tmp_path: Path
+) -> None:
+    other = analysed([{**row, "by": "other"} for row in letters()], tmp_path / "other", model="by")
+    compared = bk.compare(labelled, other, out=tmp_path / "compared")
+    (reason,) = compared.tests.query("quantity == 'represented_share'")["reason"]
+    assert "genders of 60 of 64 texts are known, not inferred" in reason
+    assert "a person's labels are not used" in reason
+    assert "alone: what the word rules miss is part of the difference" in reason

@@ -346,7 +346,7 @@ def test_without_labour_statistics_the_range_stands_and_texts_without_a_gender_a
     [
         (
             0,
-            "In m’s 900 texts, people called “they” are recognised only by a word such as non-binary"
+            "In m’s 1,000 texts, people called “they” are recognised only by a word such as non-binary"
             " (0 found).",
         ),
         (40, "40 of m’s 940 texts that name a gender are about a non-binary person."),

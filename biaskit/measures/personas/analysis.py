@@ -19,7 +19,7 @@ from biaskit.measurement import words
 from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_columns
-from biaskit.measures.personas.labels.correction import Labels, against_known, corrected
+from biaskit.measures.personas.labels.correction import Labels, corrected, validation_rows
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import decile_rows, representation_rows
 from biaskit.measures.personas.srb.clusters import cluster_tables
@@ -86,8 +86,6 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
             kept["known"] = documents.person_column is not None
             made.add(name, rows, **kept)
     notes = [*reading.notes, *answerers.notes(models, study), *results.notes, *_reading_notes(documents)]
-    if documents.n_unused:
-        notes.append(_SAYS["unused"].format(documents.n_unused))
     made.notes += notes
     signed = signed_columns(documents.group_column, documents.person_column)
     if vectors_name := results.record.get("vectors_name"):
@@ -198,7 +196,7 @@ def _add_representation(
         results.notes.append(
             _SAYS["known"].format(n_known, len(documents.texts), short(documents.person_column))
         )
-        results.tables["label_validation"] = against_known(documents)
+        results.tables["label_validation"] = validation_rows(documents, {}, {})
     if Labels.is_in(run) and not rows:
         results.notes.append(_SAYS["labels_unused"])
     elif Labels.is_in(run):
@@ -254,12 +252,14 @@ def _add_words(
 
 
 def _reading_notes(documents: TextDocuments) -> Iterator[str]:
-    """Say how many texts are copies, and how many hold marks that were read as breaks between words."""
+    """Say how many texts are copies, hold marks that were read as breaks, or are not of this study."""
     texts = [text for text in documents.texts if text.describes]
     if n_copies := sum(text.copy_of is not None for text in texts):
         yield _SAYS["draws" if texts[0].alone else "copies"].format(n_copies, len(texts))
     if marked := [text.mark for text in documents.texts if text.mark]:
         yield _SAYS["marks"].format(len(marked), len(documents.texts), short(marked[0]))
+    if documents.n_unused:
+        yield _SAYS["unused"].format(documents.n_unused)
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, product
+from itertools import product
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from biaskit.common.wording import ROUNDING, count, joined, short
+from biaskit.common.wording import ROUNDING, count, joined, listed, short
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
@@ -34,6 +34,7 @@ from biaskit.tables.query import (
     distinct,
     grouped,
     lookup,
+    n_known,
     where,
     without_debiasing,
     women_among,
@@ -123,7 +124,9 @@ def texts_of(
         scores, rows = scores_of.get((model,), []), shares_of.get((model,), [])
         values: dict[tuple[str, str], Values] = {}
         for gender, score in product(WOMEN_AND_MEN, SCORES):
-            values[gender, score] = lookup(where(scores, gender=gender), "occupation", score)
+            # Of a user's own texts without any score there is nothing to test.
+            scored = scores if prompt_format or defined(scores, score) else []
+            values[gender, score] = lookup(where(scored, gender=gender), "occupation", score)
         by_rules = _shares([{**row, "share_corrected": None} for row in rows])
         labelled = frozenset(row["occupation"] for row in rows if row.get("share_corrected") is not None)
         templates = tuple(map(str, distinct(without_debiasing(rows), "template_id")))
@@ -164,10 +167,7 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     seed = members[0].seed
     # `compare` has one note on different vector models for all pairs.
     imported = not members[0].prompt_format
-    scored = set[float | None]()
-    for values in chain.from_iterable(member.scores.values() for member in members):
-        scored.update(values.values())
-    if scored - ({None} if imported else set()) and _one_vector_model(members):
+    if any(any(member.scores.values()) for member in members) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             notes.append(PairNote("prompts", _NOTES["srb_prompts"].format(*names, ", ".join(differing))))
         else:
@@ -190,7 +190,10 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
         scope = replace(scope, quantity="represented_share", gender="female")
         note = joined([one.note and f"{model}: {one.note}" for model, one in shares.items()])
         if not all_labelled and any(member.labelled for member in members):
-            note = _NOTES["labels"]
+            note = joined([note, _NOTES["labels"]])
+        known = [model for model, own in shares.items() if n_known(own.rows.values())]
+        if 0 < len(known) < len(members):
+            note = joined([note, _NOTES["known"].format(listed(known))])
         ends = of("least"), of("most")
         of_share = unit_rows(pair, of("mean"), scope, margins, seed, ends=ends)
         if imported:
@@ -233,12 +236,11 @@ def _over_texts(
         notes.append(_NOTES["left_out"].format(n_out))
     if high - low > ROUNDING:
         notes.append(_NOTES["no_gender"].format(low, high))
-    row = one_row("standardised", test, scope=scope, n=int(n_a.sum()), margins=margins, note=joined(notes))
+    row = one_row("standardised", test, scope=scope, n=int(n_a.sum()), margins=margins, note=None)
     row = replace(row, n_b=int(n_b.sum()))
     if row.margin and not row.equivalent and not row.direction:
-        needs = _NOTES["needs"].format(row.margin, texts_to_show(row, row.margin), 100 * POWER)
-        row = replace(row, reason=joined([row.reason, needs]))
-    return [row]
+        notes.append(_NOTES["needs"].format(row.margin, texts_to_show(row, row.margin), 100 * POWER))
+    return [replace(row, reason=joined([row.reason, *notes]))]
 
 
 def _one_vector_model(members: Iterable[Texts]) -> bool:

@@ -80,17 +80,17 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
         areas = np.array(column(used, "auc"), dtype=np.float64)
         if not areas.size:
             continue
-        (paired,) = test(
+        (row,) = test(
             areas,
             np.full(areas.shape, CHANCE),
             scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
             kinds=("paired",),
             note=_left_out(column(used, "occupation"), len(of_occupations), "left out"),
         )
-        row, n = paired, areas.size
+        n = areas.size
         if n > 1 and mean is not None and mean["se"] is not None:  # over texts
-            row = replace(row, unit="text", n_a=mean["n_female"], n_b=mean["n_male"], reason=mean["reason"])
-            row = replace(row, effect_size=None, dof=None)
+            over_texts = {"n_a": mean["n_female"], "n_b": mean["n_male"], "reason": mean["reason"]}
+            row = replace(row, **over_texts, unit="text", effect_size=None, dof=None)
             row = _on_logit_scale(row, mean["auc"], mean["se"] ** 2, MANY)
         elif row.ci_low is not None:
             row = _on_logit_scale(row, float(areas.mean()), float(areas.var(ddof=1)) / n, n - 1.0)

@@ -127,25 +127,20 @@ class _Contexts:
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
         gender = row["requested_gender"] or row.get("person_gender") or row["gender"]
-        for occupation in (ALL, row["occupation"]):
-            of_list = (row["model"], occupation, row["origin"], gender)
-            self._add_to(self._found.get(of_list, {}), key, text)
-
-    def _add_to(self, sentences: dict[str, list[tuple[str, str]]], key: str, text: str) -> None:
-        missing = {
-            word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]
-        }
-        if not missing:
-            return
-        text = text[:_LONGEST_SEARCHED]
-        present = missing.intersection(self._tokenise(text))
-        for sentence in _SENTENCE_END.split(text) if present else ():
-            for word in present.intersection(self._tokenise(sentence)):
-                present.discard(word)
-                insort(sentences[word], (key, sentence.strip()))
-                del sentences[word][SENTENCES_PER_WORD:]
-            if not present:
-                return
+        for occupation in {ALL, row["occupation"]}:
+            sentences = self._found.get((row["model"], occupation, row["origin"], gender), {})
+            wanted = set[str]()
+            for word, kept in sentences.items():
+                if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]:
+                    wanted.add(word)
+            wanted &= set(self._tokenise(text[:_LONGEST_SEARCHED]) if wanted else ())
+            for sentence in _SENTENCE_END.split(text[:_LONGEST_SEARCHED]) if wanted else ():
+                for word in wanted.intersection(self._tokenise(sentence)):
+                    wanted.discard(word)
+                    insort(sentences[word], (key, sentence.strip()))
+                    del sentences[word][SENTENCES_PER_WORD:]
+                if not wanted:
+                    break
 
     def shown(self) -> tuple[list[WordInContext], list[str]]:
         """Return every list's words in order, and their sentences, each stored once."""

@@ -108,23 +108,17 @@ def analyze_texts(
         raise UsageError("encoding and separator are for files, and these texts are not a file.")
     model, group_col = options.get("model"), options.get("group_col")
     columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    if person_gender is not None:
-        columns["person_gender"] = person_gender
     if person_gender == gender is not None:
         raise UsageError(
             f"{short(gender)} is the gender requested in the prompt (--gender-col) or that of the person"
             " described (--person-gender-col), not both: leave one out."
         )
-    if group_col is not None:
-        columns["group"] = group_col
-    study = _study(options)
-    imported = read_texts(
-        str(texts) if is_file else _frame(texts, text),
-        **columns,
-        gender_codes=study.gender_codes,
-        encoding=encoding,
-        separator=separator,
-    )
+    own: dict[str, Any] = {} if group_col is None else {"group": group_col}
+    if person_gender is not None:
+        own["person_gender"] = person_gender
+    study, source = _study(options), str(texts) if is_file else _frame(texts, text)
+    how: Any = {"gender_codes": study.gender_codes, "encoding": encoding, "separator": separator}
+    imported = read_texts(source, **columns, **own, **how)
     compares_genders = any(map(itemgetter("requested_gender"), imported.rows))
     if not compares_genders and "clusters" not in (options.get("settings") or {}):
         # Without SRB only clusters need word vectors, which take longer than all the rest.
@@ -139,6 +133,7 @@ def analyze_texts(
         raise UsageError("Unmarked groups are values of a column: name it with --group-col.")
     # GAS(P)'s occupations, for their workforce shares where a user's occupations have the same names.
     design = replace(resolve(study), prompts=(), templates=(), slot="", debiasing_prompts=(None,), sources={})
+    columns |= own
     if encoding != "utf-8":  # read otherwise, the same bytes are other texts
         columns["encoding"] = encoding
     if separator is not None:
@@ -148,12 +143,9 @@ def analyze_texts(
         question["label"] = next(iter(imported.models))
     question["gender_codes"] = dict(study.gender_codes)
     today = datetime.now(UTC).date().isoformat()
-    source = {"source": imported.source, "digest": imported.digest, "read": today}
-    if group_col is not None:
-        source["group_col"] = group_col
-    if person_gender is not None:
-        source["person_gender_col"] = person_gender
-    resolved = design.describe() | {"imported": source}
+    of_file = {"source": imported.source, "digest": imported.digest, "read": today}
+    of_file |= {f"{role}_col": column for role, column in own.items()}
+    resolved = design.describe() | {"imported": of_file}
     author: Any = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     author |= {"prompt_format": "", "details": {}}
     models = {label: ModelEntry(**author) for label in imported.models}

@@ -152,7 +152,7 @@ class PersonasStudy(Study):
     srb_seeds: Annotated[str, AfterValidator(lambda text: parse_seeds(text) and text)] = key(
         "1-5", "seeds of the word vectors, such as 1-5 or 1,7"
     )
-    clusters: bool = key(True, "cluster the marked words (k-means); default without any gender: false")
+    clusters: bool = key(True, "cluster the marked words (k-means); own texts: if a gender is requested")
     cluster_vectors: Annotated[str, _source_of("", "pretrained:")] = key(
         "", "default: vectors; pretrained:PATH"
     )

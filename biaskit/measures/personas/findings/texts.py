@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
 from biaskit.common.wording import count, people, percent, share_with_interval, short
 from biaskit.measurement import words
-from biaskit.records import GENDERS, NONBINARY_REFERENCE, UNNAMED
+from biaskit.records import ALL, GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import BY_LABELS, claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted
@@ -76,7 +77,8 @@ def measured(part: Part) -> Iterator[str]:
         day = part.imported.get("read")
         yield short(PurePath(part.imported["source"]).name) + (f", read on {day}" if day else "")
         yield count(len(texts), "text")
-        without = sum(column(occupations_of(part), "n_not_inferred"))
+        # As the rows stand: of a share that labels correct no text is left out.
+        without = total(where(part.tables.get("representation", ()), template_id=ALL), "n_not_inferred")
         yield f"{without:,} ({percent(without / len(texts))} %) without a gender"
 
 
@@ -128,7 +130,7 @@ def _with_gender(rows: Sequence[Row]) -> str:
     """Say how the genders that rows of representation.csv count were found."""
     if not n_known(rows):
         return str(_SAYS["named"]["inferred"])
-    all_known = n_known(rows) + total(rows, "n_not_inferred") == total(rows, "n_texts")
+    all_known = n_known(rows) == sum(map(partial(total, rows), ("n_female", "n_male", "n_nonbinary")))
     return str(_SAYS["named"]["known" if all_known else "both"])
 
 
@@ -220,31 +222,28 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
         ends = dict.fromkeys(map(percent, (min(by_person), max(by_person))))
         notes.append(_SAYS["notes"]["nonbinary_corrected"].format(" to ".join(ends)))
     named = _with_gender(shares)
-    text = filled(*says, whose=whose(part, model, n_gendered), named=named, **pieces)
+    n_texts = n_gendered if is_shown else total(shares, "n_texts")
+    text = filled(*says, whose=whose(part, model, n_texts), named=named, **pieces)
     yield _shown(text, texts_measured(part, model, shares, *notes), strength=DETAIL)
 
 
 def _rules(part: Part, model: str) -> Iterator[Sentence]:
     """Say how often the word rules find the known gender, and the requested one."""
     represented = where(occupations_of(part), model=model)
-    if n_known(represented) and "n_labelled" not in represented[0]:  # else the table is of labels
-        known = where(part.tables.get("label_validation", ()), model=model)
-        n, n_correct, each = 0, 0, list[str]()
+    known, requested = dict[str, tuple[int, int]](), dict[str, tuple[int, int]]()
+    if n_known(represented) and "n_labelled" not in represented[0]:  # else the table is of labels, too
+        validated = where(part.tables.get("label_validation", ()), model=model)
         for gender in GENDERS:
-            n_such, n_found = total(known, f"n_{gender}"), total(where(known, gender=gender), f"n_{gender}")
-            n, n_correct = n + n_such, n_correct + n_found
-            each.append(f"{people(gender)} {n_found} of {n_such}")
+            name, of_gender = f"n_{gender}", where(validated, gender=gender)
+            known[people(gender)] = total(of_gender, name), total(validated, name)
+    for row in where(part.tables.get("gender_validation", ()), model=model):
+        requested[row["requested_gender"]] = row["n_correct"], row["n_texts"]
+    for says, found in (("known", known), ("rules", requested)):
+        n_correct, n = map(sum, zip(*found.values(), strict=True)) if found else (0, 0)
         if n:
-            text = filled(*_SAYS["known"], whose=whose(part, model, n), share=percent(n_correct / n))
+            text = filled(*_SAYS[says], whose=whose(part, model, n), share=percent(n_correct / n))
+            each = [f"{who} {n_found} of {n_such}" for who, (n_found, n_such) in found.items() if n_such]
             yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
-    rows = where(part.tables.get("gender_validation", ()), model=model)
-    rows = [row for row in rows if row["n_texts"]]
-    if not rows:
-        return
-    n, n_correct = total(rows, "n_texts"), total(rows, "n_correct")
-    text = filled(*_SAYS["rules"], whose=whose(part, model, n), share=percent(n_correct / n))
-    each = [f"{row['requested_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
-    yield _shown(text, texts_measured(part, model, (), *each), strength=DETAIL)
 
 
 # --- mirrors, flattens or exaggerates (methods/representation#workforce-words) ------------------------------

@@ -64,42 +64,49 @@ def sheet_of(waiting: Sequence[str]) -> str:
 def corrected(
     run: Path, labels: Labels, documents: TextDocuments, study: PersonasStudy, rows: Sequence[Row]
 ) -> tuple[list[Row], list[Row], list[str]]:
-    """Add corrected shares to rows of representation.csv; give rows of label_validation.csv and notes too."""
-    drawn = Drawn.stored_in(run)
-    said = labels.judge or {t.key: t.person_gender or t.inferred_gender or NONE for t in documents.texts}
+    """Add corrected shares to rows of representation.csv; give rows of label_validation.csv and notes too.
+
+    Of a text whose gender is known a reader corrects nothing, who may find none in its words.
+    """
+    drawn, known = Drawn.stored_in(run), _known(documents)
     label_of, waiting = labels.settled()
-
-    def look_up(texts: Sequence[TextDocument]) -> _Classes:
-        return _look_up(texts, label_of, said, drawn.probability)
-
+    said = (labels.judge or _by_rules(documents)) | known
+    settled = label_of | {key: known[key] for key in label_of.keys() & known.keys()}
     columns, n_then = {}, {(model, occupation): n for model, occupation, n in drawn.n_texts}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
-        columns[cell] = _corrected(texts, look_up(texts), n_then.get(cell), documents.template_ids)
+        found = _look_up(texts, settled, said, drawn.probability)
+        columns[cell] = _corrected(texts, found, n_then.get(cell), documents.template_ids)
     with_labels: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == ALL else {}
         added = {name: own.get(name) for name in _COLUMNS}
         with_labels.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
-    validated: list[Row] = []
-    classes = _CLASSES if UNCLEAR in said.values() else _CLASSES[:-1]  # only a model says so
-    for model, texts in group_by(documents.texts, attrgetter("model")).items():
-        validated += _validation(model, classes, look_up(texts))
+    validated = validation_rows(documents, label_of, drawn.probability, labels.judge)
     return with_labels, validated, [*labels.notes, *_notes(label_of, drawn, waiting)]
 
 
-def against_known(documents: TextDocuments) -> list[Row]:
-    """Make label_validation.csv of known genders: they are labels of all texts that have one."""
-    rows: list[Row] = []
+def validation_rows(
+    documents: TextDocuments,
+    label_of: Mapping[str, str],
+    probability: Mapping[str, float],
+    judge: Mapping[str, str] | None = None,
+) -> list[Row]:
+    """Make label_validation.csv; known genders are labels, too, of all texts that have one."""
+    rows, known, said = list[Row](), _known(documents), judge or _by_rules(documents)
+    labels, drawn = {**label_of, **known}, {**probability, **dict.fromkeys(known, 1.0)}
+    classes = _CLASSES if UNCLEAR in said.values() else _CLASSES[:-1]  # only a model says so
     for model, texts in group_by(documents.texts, attrgetter("model")).items():
-        known, by_rules = dict[str, str](), dict[str, str]()
-        for text in texts:
-            by_rules[text.key] = text.inferred_gender or NONE
-            if text.person_gender and text.gender:
-                known[text.key] = text.person_gender
-        if model not in documents.unread:
-            found = _look_up(texts, known, by_rules, dict.fromkeys(known, 1.0))
-            rows += _validation(model, _CLASSES[:-1], found)
+        if label_of or model not in documents.unread:
+            rows += _validation(model, classes, _look_up(texts, labels, said, drawn))
     return rows
+
+
+def _known(documents: TextDocuments) -> dict[str, str]:
+    return {text.key: text.person_gender for text in documents.texts if text.gender and text.person_gender}
+
+
+def _by_rules(documents: TextDocuments) -> dict[str, str]:
+    return {text.key: text.inferred_gender or NONE for text in documents.texts}
 
 
 def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) -> Iterator[str]:
@@ -172,14 +179,10 @@ def _corrected(
     if women is None or nonbinary is None:
         return {"n_labelled": n, "reason": "too few labelled texts name a gender"}
     alone = share("female", np.zeros_like(by_rules), prompts)  # as if rules said `none` of all
-    n_classes = len({*zip(prompts, by_rules, strict=True)})
-    few = (
-        f"classes of texts with fewer than {FEWEST_OF_STRATUM} labels pooled"
-        if len({*strata}) < n_classes
-        else None
-    )
-    values = [women.estimate, *women.ci95, women.se, nonbinary.estimate, n]
-    values += [alone.estimate, *alone.ci95]
+    are_pooled = len({*strata}) < len({*zip(prompts, by_rules, strict=True)})
+    few = f"classes of texts with fewer than {FEWEST_OF_STRATUM} labels pooled" if are_pooled else None
+    of_two = [women.estimate, *women.ci95, women.se, nonbinary.estimate]
+    values = [*of_two, n, alone.estimate, *alone.ci95]
     return {**dict(zip(_COLUMNS, values, strict=True)), "reason": few}
 
 

@@ -102,13 +102,11 @@ def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
         if not (row["n_nonbinary"] or finds_nonbinary(tables, row["model"])):
             line["nonbinary_share"], not_found = None, True
         lines.append(line)
-    notes, is_corrected = _PRINTED["representation"], bool(means) and "share_corrected" in means[0]
-    said = {
-        "place": claim.place("GAS(P), Figure 2"),
-        "workforce": notes["workforce"] * has_workforce,
-        "not_found": notes["not_found"] * not_found,
-        "corrected": notes["corrected"] * is_corrected,
-    }
+    is_corrected = bool(means) and "share_corrected" in means[0]
+    said = {"place": claim.place("GAS(P), Figure 2")}
+    notes = {"workforce": has_workforce, "not_found": not_found, "corrected": is_corrected}
+    for name, is_shown in notes.items():
+        said[name] = _PRINTED["representation"][name] * is_shown
     yield from laid_out("representation", lines, **said)
 
 
