@@ -58,7 +58,14 @@ class Prompt:
         for i in range(n):
             gender, key = None if silent[i] else ("male", "female")[int(said[i])], f"{template} {i}"
             truth[key] = "none" if nobody[i] else ("male", "female")[int(women[i])]
-            of_text = {"template_id": template, "key": key, "unit": key, "gender": gender}
+            of_text = {
+                "template_id": template,
+                "key": key,
+                "unit": key,
+                "gender": gender,
+                "person_gender": None,
+            }
+            of_text["inferred_gender"] = gender
             association = SimpleNamespace(gender=gender)
             texts.append(
                 SimpleNamespace(
