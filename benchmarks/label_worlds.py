@@ -58,20 +58,9 @@ class Prompt:
         for i in range(n):
             gender, key = None if silent[i] else ("male", "female")[int(said[i])], f"{template} {i}"
             truth[key] = "none" if nobody[i] else ("male", "female")[int(women[i])]
-            of_text = {
-                "template_id": template,
-                "key": key,
-                "unit": key,
-                "gender": gender,
-                "person_gender": None,
-            }
-            of_text["inferred_gender"] = gender
-            association = SimpleNamespace(gender=gender)
-            texts.append(
-                SimpleNamespace(
-                    model=CELL[0], occupation=CELL[1], association=association, **of_text, **PLAIN
-                )
-            )
+            of_text = {"template_id": template, "key": key, "unit": key, "gender": gender}
+            of_text |= {"inferred_gender": gender, "person_gender": None}
+            texts.append(SimpleNamespace(model=CELL[0], occupation=CELL[1], **of_text, **PLAIN))
         return texts, truth
 
 

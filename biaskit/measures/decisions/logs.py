@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ConfigDict, create_model
 
@@ -42,23 +42,36 @@ class _Entry(ListEntry):
     model_config = ConfigDict(protected_namespaces=())
 
 
-@checked(**dict.fromkeys(ROLES, TEXT), min_category=NUMBER)
+class LogArguments(TypedDict, total=False):
+    """How a log of decisions is read and analysed.
+
+    Further columns, and the analysis:
+        person, job, position, model: columns; by default those of these names.
+        min_category: a category with a lower part of the rows gets no ratio; by default 0.02.
+        settings: keys of the analysis, such as `{"reference_race": "Asian"}`.
+        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
+    """
+
+    person: str | None
+    job: str | None
+    position: str | None
+    model: str | None
+    min_category: float | None
+    settings: Mapping[str, Any] | None
+    watcher: Watcher | None
+
+
+@checked(LogArguments, **dict.fromkeys(ROLES, TEXT), min_category=NUMBER)
 def analyze_decisions(
     decisions: str | Path | pd.DataFrame | Sequence[Mapping[str, object]],
     *,
     outcome: str | None = None,
     case: str | None = None,
-    person: str | None = None,
-    job: str | None = None,
-    position: str | None = None,
     sex: str | None = None,
     race: str | None = None,
-    model: str | None = None,
     people: str | Path | pd.DataFrame | Sequence[Mapping[str, object]] | None = None,
-    min_category: float | None = None,
-    settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
-    watcher: Watcher | None = None,
+    **options: Unpack[LogArguments],
 ) -> DecisionsResult:
     """Analyse decisions that were made: gaps within cases, rates and impact ratios of sexes and races.
 
@@ -71,18 +84,15 @@ def analyze_decisions(
         decisions: a file, a DataFrame or a list of dicts with a row for each decision; or rankings, with the
             columns shown (names between |) and answer (a text, whose first name is chosen).
         outcome: the column of decisions, by default selected: 0 and 1, yes and no, or numbers.
-        case, person, job, position, sex, race, model: columns; by default those of these names.
+        case, sex, race: columns; by default those of these names.
         people: of rankings: a file or rows with name, sex and race.
-        min_category: a category with a lower part of the rows gets no ratio; by default 0.02.
-        settings: keys of the analysis, such as `{"reference_race": "Asian"}`.
         out: the run's folder; by default one in biaskit-runs/ that is named after the log.
-        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
     Returns a `DecisionsResult`; no model is queried. Raises `BiaskitError` for a missing column, an outcome
     that is none, a study's unknown key.
     """
-    named = (outcome, case, person, job, position, sex, race, model)
-    columns = stated(**dict(zip(ROLES, named, strict=True)))
+    named = {"outcome": outcome, "case": case, "sex": sex, "race": race, **options}
+    columns = stated(**{role: named.get(role) for role in ROLES})
     source = given_list(decisions, "decisions")
     if people is None:
         entries, choice = _read(source, columns), 0
@@ -93,7 +103,7 @@ def analyze_decisions(
     if not any(entry["sex"] or entry["race"] for entry in entries):
         raise CorpusError("The decisions have neither sex nor race. Name their columns.")
     sum_of_rows = digest([{**entry, "where": ""} for entry in entries])
-    keys = {**dict(settings or {}), **stated(min_category=min_category)}
+    keys = {**(options.get("settings") or {}), **stated(min_category=options.get("min_category"))}
     study = build_study({"name": LOG, "measurement": "decisions"}, keys, "analysis options")
     assert isinstance(study, DecisionsStudy)
     asked = Question(LOG, columns.get("case", "case"), "", "", "", (), choice, (0, 1) if scores else None)
@@ -109,7 +119,7 @@ def analyze_decisions(
     rows = _rows(entries, sum_of_rows, "p_yes" if scores else "selected")
     with run_folder(LOG, list(models), question, out) as run:
         store_rows(run, manifest, rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-        notes = tables(run, watcher=watcher or LineWatcher()).write()
+        notes = tables(run, watcher=options.get("watcher") or LineWatcher()).write()
     return DecisionsResult(run, tuple(notes))
 
 
