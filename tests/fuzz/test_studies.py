@@ -122,6 +122,7 @@ def _is_slow(name: str, value: Any) -> bool:
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "probe": ("probe", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"),
     "pairs": ("pairs", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out"),
+    "decisions": ("decisions", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out", "--yes"),
     "personas": ("personas", "m=scripted:m.jsonl", "--study", "s.toml", "--out", "out", "--yes"),
     "personas plan": ("personas", "m=scripted:m.jsonl", "--study", "s.toml", "--dry-run"),
     "analyze": ("analyze", "run", "--study", "s.toml"),
@@ -164,6 +165,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "target_words": {"explicit": "occugender-explicit", "implicit": "pronoun-subject"},
     },
     "pairs": {"pairs": "pairs.csv"},
+    "decisions": {"cases": "cases.csv", "people": "people.csv"},
     "personas": {
         "occupations": {"source": "corpus:gasp/occupations.csv", "select": ["nurse"]},
         "per_gender": 3,
@@ -181,7 +183,10 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
     with standing_in(home):
         texts = [f"{'She' if i % 2 else 'He'} is a nurse of {i} patient warm people." for i in range(9)]
         sentences = {"She nurses.": -9.0, "He nurses.": -10.0}
-        line = {"log_probs": {" She": -0.5, " He": -1.5, **sentences}, "texts": texts}
+        answers = {" Yes": -0.7, " No": -0.9, " yes": -1.5, " no": -1.7}
+        line = {"log_probs": {" She": -0.5, " He": -1.5, **sentences, **answers}, "texts": texts}
+        (home / "cases.csv").write_text("case,text\na,[NAME] nurses.\nb,[NAME] cooks.\n", "ascii")
+        (home / "people.csv").write_text("name,sex,race\nAnn,female,White\nBob,male,Black\n", "ascii")
         (home / "pairs.csv").write_text("female,male\nShe nurses.,He nurses.\n", "ascii")
         (home / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
         write_vectors(home / "vectors.txt")
