@@ -119,8 +119,11 @@ class Manifest(_Table):
 
     @property
     def imported(self) -> dict[str, Any] | None:
-        """The source of texts that were at hand; None where a model was asked."""
-        return self.resolved.get("imported")
+        """The source of texts that were at hand; None where a model was asked. Raises `RunError` if odd."""
+        found = self.resolved.get("imported")
+        if found and not (isinstance(found, dict) and isinstance(found.get("source"), str)):
+            raise RunError(f"{self._run}: its manifest does not name the imported file. Analyse it again.")
+        return found or None
 
     def design(self, overrides: Mapping[str, Any] | None = None) -> Design:
         """Read what was asked; `overrides` may set analysis keys only."""
