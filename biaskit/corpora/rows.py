@@ -54,10 +54,10 @@ class SourceTable(Generic[E]):
 
 def given_list(listed: Any, name: str) -> str | list[dict[str, object]]:
     """Take a file's path, or rows: of a DataFrame, or dicts. Raises `UsageError` for anything else."""
-    import pandas as pd
-
     if isinstance(listed, str | Path):
         return str(listed)
+    import pandas as pd
+
     rows = listed.to_dict("records") if isinstance(listed, pd.DataFrame) else listed
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(f"{name} is {short(repr(listed), 60)}: give a file, a DataFrame or a list of dicts.")

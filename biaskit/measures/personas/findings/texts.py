@@ -218,8 +218,8 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence
     is_shown = interval[0] > NONBINARY_REFERENCE or finds_nonbinary(part.tables, model)
     says = _SAYS["nonbinary" if is_shown else "nonbinary_not_found"]
     labelled = defined(shares, "nonbinary_corrected") if "nonbinary_corrected" in shares[0] else []
-    if by_person := column(labelled, "nonbinary_corrected"):
-        ends = dict.fromkeys(map(percent, (min(by_person), max(by_person))))
+    if corrected := column(labelled, "nonbinary_corrected"):
+        ends = dict.fromkeys(map(percent, (min(corrected), max(corrected))))
         notes.append(_SAYS["notes"]["nonbinary_corrected"].format(" to ".join(ends)))
     named = _with_gender(shares)
     n_texts = n_gendered if is_shown else total(shares, "n_texts")
