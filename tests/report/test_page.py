@@ -52,7 +52,7 @@ def page(what: Content = SMALL) -> bytes:
 class Reader(HTMLParser):
     """Elements with their attributes, and the text under each heading."""
 
-    VOID = frozenset(("meta", "link", "br", "img", "input"))
+    VOID = frozenset(("meta", "link", "br", "img", "input", "source"))
 
     def __init__(self, made: bytes) -> None:
         super().__init__()

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-WIDTH = 7.0  # inches; the width of a text block
-_LETTERS = 100  # letters of 8 points in a line of that width
+WIDTH, NARROW = 7.0, 3.5  # inches; the width of a text block, and of a telephone
+_LETTERS = 100  # letters of 8 points in a line of `WIDTH`
 _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
-"""Most panels in a line: squares, panels that share short names, panels with long names or own rows."""
+"""Most panels in a line of `WIDTH`: squares, panels that share short names, panels with long names or own
+rows; half as many, at least one, in a narrow one."""
 _LONG = 24
 _TITLE = 0.7  # of a panel's width that a title may take, in letters
 _STYLE = Path(__file__).with_name("style.mplstyle")
@@ -45,8 +46,17 @@ class Figure:
     @cached_property
     def svg(self) -> bytes:
         """The SVG document, without a date; shown as an image it runs and reaches nothing."""
+        return self._saved("svg", **self._about)
+
+    @cached_property
+    def narrow(self) -> bytes:
+        """The SVG document for a telephone: panels and legend one under the other."""
+        return self._saved("svg", width=NARROW, **self._about)
+
+    @property
+    def _about(self) -> dict[str, Any]:
         absent = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        return self._saved("svg", metadata={**absent, "Title": cut(self.title, 200)})
+        return {"metadata": {**absent, "Title": cut(self.title, 200)}}
 
     def png(self, dpi: int = 200) -> bytes:
         """Draw the PNG, by default with as many pixels as a slide takes."""
@@ -56,10 +66,10 @@ class Figure:
         """Draw the PDF, with TrueType fonts and without a date."""
         return self._saved("pdf", metadata=dict.fromkeys(("CreationDate", "Producer", "Creator")))
 
-    def _saved(self, kind: str, **how: Any) -> bytes:
+    def _saved(self, kind: str, width: float = WIDTH, **how: Any) -> bytes:
         out = io.BytesIO()
         with rules():
-            draw(self.plot).savefig(out, format=kind, facecolor="white", **how)
+            draw(self.plot, width).savefig(out, format=kind, facecolor="white", **how)
         return out.getvalue()
 
 
@@ -78,27 +88,29 @@ def rules() -> Iterator[None]:
         yield
 
 
-def draw(plot: Plot) -> MatplotlibFigure:
-    """Draw a plot; call it under `rules`, which matplotlib mostly reads when artists are made."""
+def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
+    """Draw a plot of so many inches; call it under `rules`, which matplotlib reads when artists are made."""
     from matplotlib.figure import Figure
+
+    letters = int(_LETTERS * width / WIDTH)
 
     lines: list[tuple[str, Sequence[Panel | Square], int]] = []
     for band in plot.bands:
-        n = _per_line(band.panels)
+        n = _per_line(band.panels, width)
         for start in range(0, len(band.panels), n):
             lines.append(("" if start else band.heading, band.panels[start : start + n], n))
-    n_columns = max(1, _LETTERS // max((len(entry.text) + 8 for entry in plot.legend), default=_LETTERS))
+    n_columns = max(1, letters // max((len(entry.text) + 8 for entry in plot.legend), default=letters))
     legend_height = 0.2 * -(-len(plot.legend) // n_columns)
-    heights = [_height(*line) for line in lines]
-    figure = Figure((WIDTH, sum(heights) + legend_height + 0.1), layout="constrained")
+    heights = [_height(*line, width) for line in lines]
+    figure = Figure((width, sum(heights) + legend_height + 0.1), layout="constrained")
     if plot.legend:
         handles = list(map(_handle, plot.legend))
-        labels = [cut(entry.text, _LETTERS - 8) for entry in plot.legend]
+        labels = [cut(entry.text, letters - 8) for entry in plot.legend]
         figure.legend(handles, labels, loc="outside upper left", ncols=n_columns, handlelength=1.6)
     parts = figure.subfigures(len(lines), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, (heading, panels, n) in zip(parts, lines, strict=True):
         if heading:
-            part.suptitle(cut(heading, _LETTERS), x=0.01, ha="left", weight="bold")
+            part.suptitle(cut(heading, letters), x=0.01, ha="left", weight="bold")
         grid = part.subplots(1, n, squeeze=False)[0]
         for i, axes in enumerate(grid):
             if i >= len(panels):
@@ -108,40 +120,41 @@ def draw(plot: Plot) -> MatplotlibFigure:
             else:
                 before = panels[i - 1] if i else None
                 shared = isinstance(before, Panel) and [*before.labels] == [*panel.labels]
-                _draw_panel(axes, panel, named=not shared, n=n)
+                _draw_panel(axes, panel, named=not shared, letters=letters, n=n)
     return figure
 
 
-def _per_line(panels: Sequence[Panel] | Sequence[Square]) -> int:
+def _per_line(panels: Sequence[Panel] | Sequence[Square], width: float) -> int:
     """Count the panels side by side: as many as fit, spread evenly over lines."""
 
     def spread(most: int) -> int:
-        return -(-len(panels) // -(-len(panels) // most))
+        fit = max(1, int(most * width / WIDTH))
+        return -(-len(panels) // -(-len(panels) // fit))
 
     if isinstance(panels[0], Square):
         return spread(_SQUARES)
     rows = {tuple(getattr(panel, "labels", ())) for panel in panels}
     is_wide = len(rows) > 1 or any(len(label) > _LONG for labels in rows for label in labels)
     n = spread(_WIDE_PANELS if is_wide else _PANELS)
-    titles_fit = all(len(panel.title) <= _TITLE * _LETTERS / n for panel in panels)
+    titles_fit = all(len(panel.title) <= _TITLE * _LETTERS * width / WIDTH / n for panel in panels)
     return n if titles_fit else spread(_WIDE_PANELS)
 
 
-def _height(heading: str, panels: Sequence[Panel | Square], n: int) -> float:
+def _height(heading: str, panels: Sequence[Panel | Square], n: int, width: float) -> float:
     inside = 0.0
     for panel in panels:
         if isinstance(panel, Square):
-            inside = max(inside, min(WIDTH / n - 0.8, 2.4) + 0.17 * len(panel.notes))
+            inside = max(inside, min(width / n - 0.8, 2.4) + 0.17 * len(panel.notes))
         else:
             pitch = panel.pitch or max(0.17, 0.05 * len(panel.dots) * panel.apart + 0.08)
             inside = max(inside, len(panel.labels) * pitch)
     return inside + 0.65 + 0.2 * bool(heading)
 
 
-def _draw_panel(axes: Axes, panel: Panel, *, named: bool, n: int) -> None:
-    axes.set_title(cut(panel.title, int(_TITLE * _LETTERS / n)))
+def _draw_panel(axes: Axes, panel: Panel, *, named: bool, letters: int, n: int) -> None:
+    axes.set_title(cut(panel.title, int(_TITLE * letters / n)))
     axes.set_ylim(len(panel.labels) - 0.5, -0.5)
-    labels = [cut(label, _LETTERS // (n + 1)) for label in panel.labels]
+    labels = [cut(label, letters // (n + 1)) for label in panel.labels]
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", length=0, labelleft=named)
     axes.grid(axis="y", visible=bool(panel.dots))
