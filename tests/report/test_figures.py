@@ -87,7 +87,7 @@ def by_workforce(rows: Sequence[Row]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def usual() -> Content:
-    return content(("A", "B"), 6, contexts=("plain", "dialogue"))
+    return content(("A", "B"), 10, contexts=("plain", "dialogue"))
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,8 @@ def test_effects_stand_at_their_estimates_with_settings_apart(
     for dots, context, fill in zip(panel.dots, ("plain", "dialogue"), ("", "none"), strict=False):
         assert xs(dots) == [row["estimate"] for row in rows if row["context"] == context]
         assert dots.fill == fill
-    assert panel.labels[0].startswith("1 · Debiasing prompt number 1")
+    assert panel.labels[0] == "prompt 1"
+    assert drawn["debiasing"].plot.legend[-2].text.startswith("1: Debiasing prompt number 1")
 
 
 @pytest.mark.parametrize(

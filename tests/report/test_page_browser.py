@@ -116,6 +116,43 @@ def test_without_scripts_every_figure_and_table_is_there(
     assert browser.run("return document.querySelectorAll('details table tbody tr').length") > 5
 
 
+def test_one_click_leads_from_a_sentence_to_its_prompts_or_texts_without_a_script(
+    browser: Browser, tmp_path: Path
+) -> None:
+    made = ten_models()
+    page = written(tmp_path, made, sentences(made), draw_all(made))
+    browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.open(page)
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    link = browser.driver.find_element("css selector", "main .first a.source")
+    anchor = link.get_attribute("href").partition("#")[2]
+    seen = "const at = document.getElementById(arguments[0]); return at.getClientRects().length > 0"
+    assert not browser.run(seen, anchor)
+    link.click()
+    assert browser.run(seen, anchor)
+
+
+def test_a_telephone_and_a_dark_page_have_figures_of_their_own(
+    browser: Browser, pages: Mapping[str, Path]
+) -> None:
+    width = "return document.images[0].naturalWidth"
+    look = "return getComputedStyle(document.images[0]).filter"
+    browser.size(1280)
+    browser.open(pages[KINDS[0]])
+    wide, light = browser.run(width), browser.run(look)
+    browser.size(390)
+    browser.scheme("dark")
+    try:
+        browser.open(pages[KINDS[0]])
+        assert browser.run(width) < 0.6 * wide
+        assert (light, browser.run(look)) == ("none", "invert(1) hue-rotate(180deg)")
+    finally:
+        browser.scheme("light")
+        browser.size(1280)
+
+
 # --- tables -------------------------------------------------------------------------------------------------
 
 

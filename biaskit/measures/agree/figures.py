@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from biaskit.common.wording import count
+from biaskit.common.wording import count, percent
 from biaskit.measurement import words
 from biaskit.report.content import Content
 from biaskit.report.figures import FIRST, FigureKind, items, model_rows
@@ -26,11 +26,23 @@ from biaskit.report.figures.plot import (
 )
 from biaskit.report.figures.style import Mark, asked, cut, people
 from biaskit.report.figures.view import PER_FIGURE, View, all_marks, figure, portions, short, views
+from biaskit.report.findings.groups import jobs_of
 from biaskit.report.questions import QuestionId
 from biaskit.runs.store import slug
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.quantities import BETWEEN_KINDS, relation
-from biaskit.tables.query import Row, among, by_labels, defined, distinct, grouped, mean_over_prompts, where
+from biaskit.stats.contrasts import MIN_WORKFORCE_ITEMS
+from biaskit.tables.quantities import BETWEEN_KINDS, SHARES, relation
+from biaskit.tables.query import (
+    Row,
+    among,
+    by_labels,
+    defined,
+    distinct,
+    first,
+    grouped,
+    mean_over_prompts,
+    where,
+)
 
 ANSWER = "answer"  # name of the first figure
 TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels
@@ -102,7 +114,10 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
         panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
     tables = " and ".join(TABLE_OF[name] for name in items_of_panel)
     sorting, weak = items.sorting(order), probed.weak if probed else ""
-    caption = CAPTIONS["answer"].format(count(len(order), noun), sorting, tables, weak)
+    means = ""
+    if any(":" in measure.name for measure in measures) and probed is not None:
+        means = CAPTIONS["means"].format(*(jobs_of(probed.part, group) for group in probed.job_groups()))
+    caption = CAPTIONS["answer"].format(count(len(order), noun), sorting, means, tables, weak)
     legend = [Entry(measure.name, measure.mark, measure.fill) for measure in measures]
     plot = Plot([Band(panels)], caption, [*legend, *items.references(view, order)])
     yield figure(ANSWER, f"Share of {group} by {noun}", plot)
@@ -118,7 +133,8 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure]
         for bias_type in distinct(rows, "bias_type"):
             points = items.of_jobs(probed, where(rows, bias_type=bias_type), of_two=probed.part.rule.binary)
             fill = "none" if bias_type == "explicit" else ""
-            measures.append(_Measure("answers", asked(bias_type), points, mark, fill))
+            name = f"{asked(bias_type)}{_means(probed, bias_type)}"
+            measures.append(_Measure("answers", name, points, mark, fill))
     if written is not None:
         rows = mean_over_prompts(written.rows("representation"))
         for item, share in items.workforce_shares(rows, "occupation").items():
@@ -128,6 +144,15 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure]
         name = "in texts, corrected by labels" if by_labels(rows) else "in texts"
         measures.append(_Measure("texts", name, items.of_occupations(rows), mark))
     return measures, items.by_share(workforce)
+
+
+def _means(view: View, bias_type: str) -> str:
+    """Write the means of two groups of jobs behind a way to ask; "" of other numbers of groups."""
+    share, *_ = SHARES[view.part.rule.binary]
+    rows = where(view.plain("probe_groups"), bias_type=bias_type, gender=view.part.contrast[0])
+    found = (first(defined(rows, share), job_group=group) for group in view.job_groups())
+    means = [percent(row[share]) for row in found if row is not None]
+    return f": {' and '.join(means)} %" if len(means) == 2 else ""
 
 
 def gaps(content: Content) -> Iterator[Figure]:
@@ -141,6 +166,8 @@ def gaps(content: Content) -> Iterator[Figure]:
     for (bias_type, prompt_format), rows in blocks.items():
         name = f"gaps-{slug(bias_type)}" + (f"-{slug(prompt_format)}" if several else "")
         title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(prompt_format)}' if several else ''})"
+        if len(distinct(rows, "occupation")) < MIN_WORKFORCE_ITEMS:
+            continue
         for nth, place, some in portions(distinct(rows, "model"), PER_FIGURE):
             plot = _gaps(content, among(rows, "model", some), some, bias_type)
             yield figure(name + nth, title + place, plot)

@@ -28,14 +28,14 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
 
 
 def pairs(view: View) -> Iterator[Figure]:
-    """Draw the share of the feminine sentence, in as many figures as models and languages need."""
-    rows = view.rows("pair_groups", language=ALL)
-    yield from view.charts(rows, "pairs", "Share of the feminine sentence", _pairs)
+    """Draw the share of the feminine sentence by language, then over all, in as many figures as they need."""
     of_languages = apart_from(view.rows("pair_groups"), language=ALL)
     for number, place, some in portions(distinct(of_languages, "language"), MOST_PANELS):
         rows = among(of_languages, "language", some)
         title = f"Share of the feminine sentence by language{place}"
         yield from view.charts(rows, f"pairs-languages{number}", title, _pairs)
+    rows = view.rows("pair_groups", language=ALL)
+    yield from view.charts(rows, "pairs", "Share of the feminine sentence", _pairs)
 
 
 def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:

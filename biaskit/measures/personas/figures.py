@@ -204,7 +204,7 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     score, p_value = ("srb", "p_value") if raw else ("srb_content", "srb_content_p_value")
     workforce = lookup(view.rows("representation"), "occupation", "workforce_share")
     order = sorted(distinct(rows, "occupation"), key=lambda name: -(workforce.get(name) or -1.0))
-    axis = effects(column(defined(rows, score), score), 0.1, "closer to women · men", unit="")
+    axis = effects(column(defined(rows, score), score), 0.1, "← closer to women | closer to men →", unit="")
     rows_of = grouped(rows, "model", "gender", "occupation")
     panels = []
     for model in models:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 WIDTH, NARROW = 7.0, 3.5  # inches; the width of a text block, and of a telephone
 _LETTERS = 100  # letters of 8 points in a line of `WIDTH`
 _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
-"""Most panels in a line of `WIDTH`: squares, panels that share short names, panels with long names or own
-rows; half as many, at least one, in a narrow one."""
+"""Most panels in a line: squares, panels that share short names, panels with long names or own rows; in a
+narrow one each stands alone."""
 _LONG = 24
 _TITLE = 0.7  # of a panel's width that a title may take, in letters
 _STYLE = Path(__file__).with_name("style.mplstyle")
@@ -93,20 +94,20 @@ def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
     from matplotlib.figure import Figure
 
     letters = int(_LETTERS * width / WIDTH)
-
     lines: list[tuple[str, Sequence[Panel | Square], int]] = []
     for band in plot.bands:
         n = _per_line(band.panels, width)
         for start in range(0, len(band.panels), n):
             lines.append(("" if start else band.heading, band.panels[start : start + n], n))
-    n_columns = max(1, letters // max((len(entry.text) + 8 for entry in plot.legend), default=letters))
-    legend_height = 0.2 * -(-len(plot.legend) // n_columns)
+    texts = [textwrap.fill(cut(entry.text, 3 * letters), letters - 8) for entry in plot.legend]
+    n_columns = max(1, letters // (max(map(len, texts), default=letters) + 8))
+    n_lines = sum(text.count("\n") + 1 for text in texts) if n_columns == 1 else -(-len(texts) // n_columns)
+    legend_height = 0.2 * n_lines
     heights = [_height(*line, width) for line in lines]
     figure = Figure((width, sum(heights) + legend_height + 0.1), layout="constrained")
     if plot.legend:
         handles = list(map(_handle, plot.legend))
-        labels = [cut(entry.text, letters - 8) for entry in plot.legend]
-        figure.legend(handles, labels, loc="outside upper left", ncols=n_columns, handlelength=1.6)
+        figure.legend(handles, texts, loc="outside upper left", ncols=n_columns, handlelength=1.6)
     parts = figure.subfigures(len(lines), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, (heading, panels, n) in zip(parts, lines, strict=True):
         if heading:
@@ -116,7 +117,7 @@ def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
             if i >= len(panels):
                 axes.set_axis_off()
             elif isinstance(panel := panels[i], Square):
-                _draw_square(axes, panel)
+                _draw_square(axes, panel, letters // n)
             else:
                 before = panels[i - 1] if i else None
                 shared = isinstance(before, Panel) and [*before.labels] == [*panel.labels]
@@ -126,17 +127,18 @@ def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
 
 def _per_line(panels: Sequence[Panel] | Sequence[Square], width: float) -> int:
     """Count the panels side by side: as many as fit, spread evenly over lines."""
+    if width < WIDTH:
+        return 1
 
     def spread(most: int) -> int:
-        fit = max(1, int(most * width / WIDTH))
-        return -(-len(panels) // -(-len(panels) // fit))
+        return -(-len(panels) // -(-len(panels) // most))
 
     if isinstance(panels[0], Square):
         return spread(_SQUARES)
     rows = {tuple(getattr(panel, "labels", ())) for panel in panels}
     is_wide = len(rows) > 1 or any(len(label) > _LONG for labels in rows for label in labels)
     n = spread(_WIDE_PANELS if is_wide else _PANELS)
-    titles_fit = all(len(panel.title) <= _TITLE * _LETTERS * width / WIDTH / n for panel in panels)
+    titles_fit = all(len(panel.title) <= 2 * _TITLE * _LETTERS / n for panel in panels)
     return n if titles_fit else spread(_WIDE_PANELS)
 
 
@@ -148,11 +150,21 @@ def _height(heading: str, panels: Sequence[Panel | Square], n: int, width: float
         else:
             pitch = panel.pitch or max(0.17, 0.05 * len(panel.dots) * panel.apart + 0.08)
             inside = max(inside, len(panel.labels) * pitch)
-    return inside + 0.65 + 0.2 * bool(heading)
+    letters = int(_LETTERS * width / WIDTH / n)
+    more = 0
+    for panel in panels:
+        axis = panel.x if isinstance(panel, Square) else panel.axis
+        more = max(more, _lines(panel.title, letters).count("\n") + _lines(axis.name, letters).count("\n"))
+    return inside + 0.65 + 0.2 * bool(heading) + 0.14 * more
+
+
+def _lines(text: str, letters: int) -> str:
+    """Break a title or the name of an axis into lines that fit a panel; so many letters with its names."""
+    return textwrap.fill(cut(text, 2 * letters), max(int(_TITLE * letters), 1))
 
 
 def _draw_panel(axes: Axes, panel: Panel, *, named: bool, letters: int, n: int) -> None:
-    axes.set_title(cut(panel.title, int(_TITLE * letters / n)))
+    axes.set_title(_lines(panel.title, letters // n))
     axes.set_ylim(len(panel.labels) - 0.5, -0.5)
     labels = [cut(label, letters // (n + 1)) for label in panel.labels]
     axes.set_yticks(range(len(labels)), labels)
@@ -161,6 +173,10 @@ def _draw_panel(axes: Axes, panel: Panel, *, named: bool, letters: int, n: int) 
     for i, dots in enumerate(panel.dots):
         offset = (i - (len(panel.dots) - 1) / 2) * 0.7 / len(panel.dots) if panel.apart else 0.0
         _draw_dots(axes, dots, offset)
+    for y in range(len(panel.labels)) if panel.joined else ():
+        points = [dots.points[y] for dots in panel.dots]
+        xs = [point.x for point in points if point is not None]
+        axes.plot(xs, [y] * len(xs), color=GREY, lw=3, alpha=0.5, solid_capstyle="butt", zorder=1)
     for y, bar in enumerate(panel.bars):
         if bar is not None:
             _draw_bar(axes, bar, y)
@@ -170,6 +186,7 @@ def _draw_panel(axes: Axes, panel: Panel, *, named: bool, letters: int, n: int) 
     if panel.heading:
         axes.text(1.03, 1.01, panel.heading, transform=axes.transAxes, va="bottom")
     _set_axis(axes, "x", panel.axis)
+    axes.set_xlabel(_lines(panel.axis.name, letters // n))
 
 
 def _draw_dots(axes: Axes, dots: Dots, offset: float) -> None:
@@ -206,8 +223,8 @@ def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:
     axes.plot(bar.behind, [y + 0.4] * len(bar.behind), "|", color=INK, ms=4, mew=0.6, zorder=4)
 
 
-def _draw_square(axes: Axes, square: Square) -> None:
-    axes.set_title(cut(square.title, 24))
+def _draw_square(axes: Axes, square: Square, letters: int) -> None:
+    axes.set_title(_lines(square.title, letters))
     axes.spines["left"].set_visible(True)
     axes.set_box_aspect(1)
     _set_axis(axes, "x", square.x)
@@ -220,9 +237,9 @@ def _draw_square(axes: Axes, square: Square) -> None:
         axes.vlines(xs, lows, highs, color=mark.colour, lw=0.6)
         axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     for spot in square.named:
-        side = "left" if spot.x < (square.x.low + square.x.high) / 2 else "right"
-        below = spot.y < spot.x and spot.y > square.y.low + 0.2 * (square.y.high - square.y.low)
-        shift = (0, -14 if below else 14)
+        side, shift = "left", (5, 0)
+        if spot.x > (square.x.low + square.x.high) / 2:
+            side, shift = "right", (-5, 0)
         axes.annotate(
             cut(spot.name, 20), (spot.x, spot.y), shift, textcoords="offset points", ha=side, va="center"
         )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from biaskit.report.figures.plot import Axis, Band, Dots, Panel
-from biaskit.report.figures.style import cut, people
+from biaskit.report.figures.style import asked, people
 from biaskit.report.figures.view import View
+from biaskit.report.findings.groups import jobs_of
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import defined, distinct, where
-
-SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
-"""Short names of the shipped groups of jobs or fields."""
 
 
 def crossed(view: View, rows: Sequence[Contrast], *contrasts: str) -> list[Contrast]:
@@ -41,7 +39,8 @@ def bands(
         for bias_type in distinct(rows, "bias_type"):
             for group in job_groups:
                 of_panel = where(rows, bias_type=bias_type, group_a=group, gender=gender)
-                title = ", ".join(filter(None, (cut(bias_type), SIDES.get(group, group))))
+                named = jobs_of(view.part, group) if group else ""
+                title = ", ".join(filter(None, (asked(bias_type), named)))
                 panels.append(Panel(labels, axis, dots(of_panel), title=title))
         whom = view.whom if any(row.is_binary for row in rows) else people(gender)
         bands_of_genders.append(Band(panels, f"Share of {whom}"))

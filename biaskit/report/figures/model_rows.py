@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from biaskit.common.wording import count
 from biaskit.report.content import Content
@@ -18,6 +19,7 @@ from biaskit.report.figures.plot import (
     Plot,
     effects,
     ends_of,
+    number,
     point,
     shares,
 )
@@ -60,7 +62,7 @@ class Answers:
                     points[row["model"]] = point(row, SHARES[view.part.rule.binary], mark=mark)
                 gone = None if dots else point(None)  # a model without answers has one dash
                 dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
-            yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)
+            yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False, **_gaps(dots))
 
     def groups(self) -> list[tuple[str, str]]:
         """List the groups of jobs with the fill of their marks."""
@@ -73,6 +75,16 @@ class Answers:
             yield Entry(jobs_of(self.view.part, group), INKED, fill)
         if self.view.shows("parity"):
             yield PARITY
+
+
+def _gaps(dots: Sequence[Dots]) -> dict[str, Any]:
+    """Write beside each row how far the first of two series is above the second, in points."""
+    if len(dots) != 2:
+        return {}
+    pairs = zip(*(series.points for series in dots), strict=True)
+    gaps = [number(a and a.x) - number(b and b.x) for a, b in pairs]
+    beside = ["" if gap != gap else f"{100 * gap:+.0f}".replace("-", "−") for gap in gaps]
+    return {"beside": beside, "heading": "gap", "joined": True}
 
 
 def side_by_side(

@@ -82,6 +82,7 @@ class Panel:
     heading: str = ""  # above what stands beside
     pitch: float = 0.0  # inches between rows; 0: by the number of series
     apart: bool = True  # series stand one under the other within a row
+    joined: bool = False  # a grey line between the points of a row
 
     def in_words(self, names: Mapping[object, str]) -> Iterator[str]:
         """Describe each row: 'nurse: asked outright 56%, finishing a sentence 84%'."""

@@ -107,7 +107,14 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
         "hero": next(iter(figures), None),
         "equivalence": _equivalence(content.equivalence),
     }
-    below = {"sections": sections, "notes": list(notes), "models": models, "on_disk": on_disk}
+    behind: dict[QuestionId, tuple[str, str]] = {}
+    for section in sections:
+        if what := "texts" * bool(section.texts) or "prompts" * bool(section.prompts):
+            behind[section.id] = f"{what}-{section.id}", what
+    for section in sections if behind else ():  # what has none of its own was measured with the first
+        behind.setdefault(section.id, next(iter(behind.values())))
+    below: dict[str, Any] = {"sections": sections, "behind": behind, "notes": list(notes)}
+    below |= {"models": models, "on_disk": on_disk}
     template = _environment().get_template("page.html.j2")
     html = template.render(content=content, said=said, labels=labels, **first_screen, **below, **own_files)
     return html.encode("utf-8")

@@ -15,9 +15,9 @@ from biaskit.tables.query import distinct
 
 
 def debiasing(view: View) -> Iterator[Figure]:
-    """Draw the share under each debiasing prompt (and level) minus the share without one."""
+    """Draw women's share under each debiasing prompt (and level) minus their share without one."""
     rows = forest.crossed(view, view.tests(), "debiasing", "levels")
-    rows = [row for row in rows if row.gender in view.part.contrast]
+    rows = [row for row in rows if row.gender == view.part.contrast[0]]
     title = "What each debiasing prompt changes"
     yield from view.charts(rows, "debiasing", title, _debiasing, column="model_a")
 
@@ -25,7 +25,7 @@ def debiasing(view: View) -> Iterator[Figure]:
 def _debiasing(view: View, rows: Sequence[Contrast], models: Sequence[str]) -> Plot:
     texts = {str(i["id"]): str(i["text"]) for i in view.part.debiasing_prompts}
     lines = list(dict.fromkeys(row.debiasing_a for row in rows))
-    labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
+    labels = [f"prompt {line}" if line in texts else f"level {line}" for line in lines]
     contexts = distinct(rows, "context")
 
     def dots(of_panel: Sequence[Contrast]) -> list[Dots]:
@@ -42,5 +42,6 @@ def _debiasing(view: View, rows: Sequence[Contrast], models: Sequence[str]) -> P
     if len(contexts) > 1:
         legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(contexts)]
     legend.append(Entry("no difference", line=":"))
+    legend += [Entry(f"{line}: {texts[line]}") for line in lines if line in texts]
     caption = CAPTIONS["debiasing"].format(forest.n_jobs_of(rows), view.weak)
     return Plot(forest.bands(view, rows, labels, axis, dots), caption, legend)
