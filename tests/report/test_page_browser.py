@@ -120,7 +120,7 @@ def test_one_click_leads_from_a_sentence_to_its_prompts_or_texts_without_a_scrip
     browser: Browser, tmp_path: Path
 ) -> None:
     made = ten_models()
-    page = written(tmp_path, made, sentences(made), draw_all(made))
+    page = written(tmp_path, made, sentences(made), FIGURES)
     browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.open(page)
@@ -128,7 +128,7 @@ def test_one_click_leads_from_a_sentence_to_its_prompts_or_texts_without_a_scrip
         browser.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
     link = browser.driver.find_element("css selector", "main .first a.source")
     anchor = link.get_attribute("href").partition("#")[2]
-    seen = "const at = document.getElementById(arguments[0]); return at.getClientRects().length > 0"
+    seen = "return document.getElementById(arguments[0]).checkVisibility()"
     assert not browser.run(seen, anchor)
     link.click()
     assert browser.run(seen, anchor)
