@@ -49,7 +49,7 @@ SHOWN = (
     Shown("decisions.figures.ratios", "ratios", ("decisions",), "ratios-hire"),
     Shown("probe.figures.outcomes.outcomes", "outcomes", ("answers",)),
     Shown("report.figures.differences.models", "models", ("scripted/probe",)),
-    Shown("agree.figures.gaps", "gaps-implicit", ("gasp", "texts")),
+    Shown("agree.figures.gaps", "gaps-implicit", ("scripted/probe", "scripted/personas")),
     Shown("probe.figures.debiasing.debiasing", "debiasing", ("debiasing",)),
     Shown("probe.figures.groups.variance", "variance", ("occugender",)),
 )
