@@ -53,18 +53,19 @@ def read_gguf(path: str | Path) -> Any:
 def transformers_reading_once() -> Iterator[None]:
     """Have transformers take the file as it was opened here, and show no bar of its own.
 
-    It opens the file anew for a configuration, a tokenizer and the weights. Its bar heeds no switch, and
-    tqdm's own is read before we run.
+    It opens the file anew for a configuration, a tokenizer and the weights, and makes one map of names for
+    each of a model's hundreds of modules. Its bar heeds no switch, and tqdm's own is read before we run.
     """
     from transformers import modeling_gguf_pytorch_utils as reading
 
     gguf: Any = import_module("gguf")
-    own, bar = gguf.GGUFReader, reading.tqdm
+    own, names, bar = gguf.GGUFReader, gguf.get_tensor_name_map, reading.tqdm
     gguf.GGUFReader, reading.tqdm = read_gguf, partial(bar, disable=True)
+    gguf.get_tensor_name_map = lru_cache(names)
     try:
         yield
     finally:
-        gguf.GGUFReader, reading.tqdm = own, bar
+        gguf.GGUFReader, gguf.get_tensor_name_map, reading.tqdm = own, names, bar
 
 
 forget_gguf = _reader.cache_clear

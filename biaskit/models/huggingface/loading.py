@@ -269,14 +269,18 @@ def load_model(folder: ModelFolder, placement: Placement, config: Any = None) ->
 
 def save_dequantised(folder: ModelFolder, target: Path) -> None:
     """Write a GGUF model as float32 safetensors with its tokenizer, so that the next start is quick."""
+    import torch
+
     tokenizer = load_tokenizer(folder)
     model = load_model(folder, Placement("cpu", "float32"))
     # The loaded object is marked as quantised, which forbids saving; its weights are plain numbers.
     config = model.config.to_dict()
     config.pop("quantization_config", None)
     config.pop("gguf_file", None)
-    unmarked = type(model)(type(model.config).from_dict(config))
-    unmarked.load_state_dict(model.state_dict())
+    with torch.device("meta"):  # without numbers of its own
+        unmarked = type(model)(type(model.config).from_dict(config))
+    unmarked.load_state_dict(model.state_dict(), assign=True)
+    unmarked.tie_weights()
     with quiet():
         unmarked.save_pretrained(target)
         tokenizer.save_pretrained(target)
