@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from fakes.tiny_models import CHAT_TEMPLATE
@@ -17,6 +18,7 @@ from biaskit.common.files import data_dir
 from biaskit.errors import BiaskitError, CorpusError, StudyError
 from biaskit.measures.decisions.design import resolve
 from biaskit.measures.decisions.lists import Case, Person, read_cases, read_people, read_questions
+from biaskit.stats.crossed import crossed_test, spread_of_mean
 from biaskit.study.config import load_study
 
 QUIET: Any = {"watcher": bk.Silent()}
@@ -261,6 +263,37 @@ def test_two_models_are_compared_in_the_change_of_each_gap(tmp_path: Path) -> No
     assert -0.2 == pytest.approx(compared.tests.query("group_a == 'female'").estimate.iloc[0])
 
 
+def chooser(folder: Path, name: str, effect: float) -> str:
+    """A model that chooses the woman with a probability of its own for each case, pair and order."""
+    lines, rng = [], np.random.default_rng(1)
+    for case in CASES:
+        for person in PEOPLE:
+            woman = 0.5 + effect * rng.random()
+            p = woman if person["sex"] == "female" else 1 - woman
+            said = {" A": math.log(0.9 * p), " B": math.log(0.9 * (1 - p))}
+            shown = f"{case['text']}\n\nTwo applicants sent this CV.\nA: {person['name']}\n"
+            lines.append(json.dumps({"contains": shown, "log_probs": said}))
+    (folder / f"{name}.jsonl").write_text("\n".join(lines), "ascii")
+    return f"{name}=scripted:{folder / name}.jsonl"
+
+
+def test_two_models_that_choose_between_two_are_compared_by_pairs(tmp_path: Path) -> None:
+    models = chooser(tmp_path, "m", 0.1), chooser(tmp_path, "other", 0.4)
+    cases = [{**case, "job": ""} for case in CASES]
+    lists = {**LISTS, "cases": cases, "questions": [{"name": "pick", "choose": 2}]}
+    whole = bk.decisions(*models, **lists, out=tmp_path / "run", **QUIET)
+    runs = [bk.decisions(model, **lists, out=tmp_path / f"{n}", **QUIET) for n, model in enumerate(models)]
+    women = whole.decisions.query("sex == 'female'")
+    gap = {model: women[women.model == model] for model in ("m", "other")}
+    found = [own.pivot_table(index="person", columns="case", values="p_yes") for own in gap.values()]
+    change = 2 * (found[1] - found[0]).to_numpy()
+    expected = crossed_test(change.mean(), spread_of_mean(change), limit=math.inf)
+    for result in (whole, bk.compare(*runs, out=tmp_path / "compared")):
+        [row] = result.tests.query("family.str.endswith('/models')").to_dict("records")
+        assert expected.estimate == pytest.approx(row["estimate"])
+        assert expected.ci95 == pytest.approx((row["ci_low"], row["ci_high"]))
+
+
 def test_a_gate_fails_where_a_group_differs_and_passes_where_none_does(
     hired: bk.DecisionsResult, tmp_path: Path
 ) -> None:
@@ -389,6 +422,29 @@ def test_the_command_reads_a_log_and_says_where_an_option_belongs(
     done = console("analyze", "--case-col", "posting")
     assert 2 == done.code
     assert "--case-col is for --decisions FILE" in done.err
+
+
+def test_two_models_of_one_log_are_compared_case_by_case(tmp_path: Path) -> None:
+    rows: Rows = []
+    for model, hired in (("m", "mmmmff"), ("other", "mmffff")):
+        for n in range(48):
+            who = "fm"[n % 2]
+            own = {"model": model, "case": f"c{n // 2}", "person": f"{who}{n}", "sex": who}
+            rows.append({**own, "selected": hired[n // 2 % 6] == who})
+    result = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET)
+    [row] = result.tests.query("family.str.endswith('/models')").to_dict("records")
+    # Of each six women two more, of each six men two fewer.
+    assert ("other", "m", 4 / 6, "higher") == (*map(row.get, ("model_a", "model_b", "estimate", "verdict")),)
+    runs = []
+    for model in ("m", "other"):
+        own = [row for row in rows if row["model"] == model]
+        runs.append(bk.analyze_decisions(own, out=tmp_path / model, **QUIET))
+    compared = bk.compare(*runs, out=tmp_path / "compared")
+    assert [4 / 6] == compared.tests.query("family.str.endswith('/models')").estimate.tolist()
+    for row in rows:  # nothing says which decisions of two models were the same one
+        del row["case"], row["person"]
+    unknown = bk.analyze_decisions(rows, out=tmp_path / "unknown", **QUIET)
+    assert 0 == len(unknown.tests.query("family.str.endswith('/models')"))
 
 
 def test_in_rankings_the_first_full_name_is_chosen(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     for (model, question), own in grouped(rows, "model", "question").items():
         tests += _statistics(design, model, question, own, listed)
     gaps = [place for place, test in enumerate(tests) if test.kind == "crossed"]
-    tests += between_models(rows, list(manifest.models), study)
+    tests += between_models(rows, list(manifest.models), design)
     judged = adjust(tests, Rule(strict=study.strict))
     for row, place in zip(listed["decision_gaps"], gaps, strict=True):
         row["verdict"] = judged[place].verdict

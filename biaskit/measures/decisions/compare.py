@@ -8,8 +8,9 @@ from typing import Any
 
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
+from biaskit.measures.decisions.design import DecisionsDesign, read
 from biaskit.measures.decisions.gaps import gaps_of
-from biaskit.measures.decisions.study import DecisionsStudy
+from biaskit.measures.decisions.lists import pairs_of
 from biaskit.records import ALL
 from biaskit.stats.contrast import Contrast
 from biaskit.tables.query import Row, defined, distinct, grouped
@@ -17,29 +18,33 @@ from biaskit.tables.query import Row, defined, distinct, grouped
 ASKED = ("question", "wording", "job", "case", "person", "sex", "race", "position")
 """Columns of decisions.csv that say what was decided."""
 Decided = Mapping[tuple[Any, ...], float]
+Shown = tuple[int, Mapping[tuple[str, str, str], str]]
+"""Of a question: how many are shown of whom one is chosen, and of each person of a pair which pair."""
 
 
 def compare(comparison: Comparison) -> None:
     """Add tests of the change of each gap between models that decided on the same."""
     runs = comparison.runs("decisions")
     decided: dict[str, Decided] = {}
+    shown: dict[str, Shown] = {}
     for run in runs:
         decided |= _decided(run.tables.get("decisions", ()))
+        shown |= _shown(read(run.manifest.resolved))
     reference = str(runs[0].analysis["choices"]["reference_race"]) if runs else ""
 
     def test(pair: SidePair) -> PairTests:
-        rows = _changes(pair, decided, reference, comparison.margins)
+        rows = _changes(pair, decided, shown, reference, comparison.margins)
         return rows, [] if rows else [nothing_common(pair)]
 
     models = [model for model in comparison.models(runs) if model.label in decided]
     comparison.test_models(models, test, "decisions")
 
 
-def between_models(rows: Sequence[Row], models: Sequence[str], study: DecisionsStudy) -> list[Contrast]:
+def between_models(rows: Sequence[Row], models: Sequence[str], design: DecisionsDesign) -> list[Contrast]:
     """Test every pair of models of one run, later named − earlier; `rows`: of decisions.csv."""
-    decided, made = _decided(rows), list[Contrast]()
+    decided, made, study = _decided(rows), list[Contrast](), design.study
     for pair in model_pairs([model for model in models if model in decided]):
-        made += _changes(pair, decided, study.reference_race, study.margin)
+        made += _changes(pair, decided, _shown(design), study.reference_race, study.margin)
     return made
 
 
@@ -48,17 +53,34 @@ def reference_in(rows: Sequence[Row], stated: str) -> str:
     return next((race for race in distinct(rows, "race") if race.casefold() == stated.casefold()), "")
 
 
-def _decided(rows: Sequence[Row]) -> dict[str, Decided]:
-    """Map each model to its probabilities by what was decided."""
-    found: dict[str, Decided] = {}
+def _shown(design: DecisionsDesign) -> dict[str, Shown]:
+    pair_of: dict[tuple[str, str, str], str] = {}
+    for number, pair in enumerate(pairs_of(design.people)):
+        pair_of |= {(person.name, person.sex, person.race): str(number) for person in pair}
+    return {asked.name: (asked.choose, pair_of if asked.choose else {}) for asked in design.questions}
+
+
+def _decided(rows: Sequence[Row]) -> Mapping[str, Decided]:
+    """Map each model to its probabilities, or decisions of 0 and 1, by what was decided.
+
+    Rows of a log that nothing tells apart are left out: nobody knows which of them another model's are.
+    """
+    found: dict[str, dict[tuple[Any, ...], float]] = {}
     for (model,), own in grouped(rows, "model").items():
-        known = defined(own, "p_yes", "selected")  # scores have no selected
-        found[model] = {tuple(map(row.get, ASKED)): row["p_yes"] for row in known}
+        known = grouped(defined(own, "selected"), *ASKED)  # scores have no selected
+        found[model] = {}
+        for key, (row, *others) in known.items():
+            if not others:
+                found[model][key] = row["selected"] if row["p_yes"] is None else row["p_yes"]
     return found
 
 
 def _changes(
-    pair: SidePair, decided: Mapping[str, Decided], reference: str, margins: Mapping[str, float]
+    pair: SidePair,
+    decided: Mapping[str, Decided],
+    shown: Mapping[str, Shown],
+    reference: str,
+    margins: Mapping[str, float],
 ) -> list[Contrast]:
     """Test the later side's gaps minus the earlier's, prompt by prompt; a side is the mean of its models."""
     import pandas as pd
@@ -72,8 +94,10 @@ def _changes(
             rows.append({**dict(zip(ASKED, key, strict=True)), "p_yes": change})
     made = []
     for (question,), own in grouped(rows, "question").items():
-        base = reference_in(own, reference)
-        for gap in gaps_of(pd.DataFrame(own), reference_race=base, scores=True):
+        choice, pair_of = shown[question]
+        frame, base = pd.DataFrame(own), reference_in(own, reference)
+        frame["pair"] = [pair_of.get((row["person"], row["sex"], row["race"]), "") for row in own]
+        for gap in gaps_of(frame, reference_race=base, choice=choice, scores=True):
             if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):
                 test = gap.contrast(pair[0].name, margins.get("gap"))
                 made.append(replace(test, contrast=MODELS, model_b=pair[1].name, context=question))
