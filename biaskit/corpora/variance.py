@@ -1,4 +1,4 @@
-"""How much shares vary in demo-base's own runs: what a plan reckons with before anything is measured."""
+"""How much shares vary in the demos' own runs: what a plan reckons with before anything is measured."""
 
 from __future__ import annotations
 
@@ -39,8 +39,19 @@ class TextVariance(ListEntry):
     n_occupations: Annotated[int, Field(strict=False, ge=1)]
 
 
+class DecisionVariance(ListEntry):
+    """How P(yes) varies over people of one sex and race and over cases; variances are squared fractions."""
+
+    model: Label
+    p_yes: Fraction
+    var_person: Fraction
+    var_cell: Fraction
+    var_case: Fraction  # between cases, of the difference women − men
+
+
 _CELLS = SourceLayout("variance of cells", "group", CellVariance, csv=True)
 _TEXTS = SourceLayout("variance of texts", "model", TextVariance, csv=True)
+_DECISIONS = SourceLayout("variance of decisions", "model", DecisionVariance, csv=True)
 
 
 def load_cell_variance(source: str | Path = OF_CELLS) -> tuple[CellVariance, ...]:
@@ -51,3 +62,9 @@ def load_cell_variance(source: str | Path = OF_CELLS) -> tuple[CellVariance, ...
 def load_text_variance() -> tuple[TextVariance, ...]:
     """Read a row for each model."""
     return tuple(entry for _, entry in read_list("corpus:variance/texts.csv", _TEXTS).entries)
+
+
+def load_decision_variance() -> DecisionVariance:
+    """Read the demo's row."""
+    [(_, entry)] = read_list("corpus:variance/decisions.csv", _DECISIONS).entries
+    return entry

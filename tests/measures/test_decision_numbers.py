@@ -10,10 +10,15 @@ import pandas as pd
 import pytest
 from needs import not_beside
 
+from biaskit.measures.decisions.design import resolve
 from biaskit.measures.decisions.gaps import UNANSWERED, gaps_of
 from biaskit.measures.decisions.order import decision_order
+from biaskit.measures.decisions.power import plan_sentence, tested_design
 from biaskit.measures.decisions.ratios import decision_groups
+from biaskit.stats.cases import Decisions, within_cases
 from biaskit.stats.crossed import crossed_test, spread_of_difference
+from biaskit.stats.power import smallest_difference
+from biaskit.study.config import load_study
 from biaskit.tables.schema import SCHEMAS
 
 RANKINGS = Path(__file__).resolve().parents[3] / "shared" / "data" / "decisions"
@@ -219,3 +224,34 @@ def test_six_published_tables() -> None:
     assert (round(engineer["ratio"], 2), engineer["verdict"]) == (0.76, "not-decided")
     order = decision_order(rows[rows["model"] == "gpt-3.5-turbo"], choice=8)
     assert of(order, job="software engineer", position=1)["rate"] == pytest.approx(0.834)
+
+
+def test_the_plan_says_which_gap_would_show() -> None:
+    design: Any = resolve(load_study("hiring"))  # type: ignore[arg-type]
+    said = plan_sentence(design, "exact", None)
+    assert said.startswith(
+        "Detectable difference between women and men: 2 points (40 people, 32 cases); 80 %"
+    )
+    tested = tested_design(design, [20, 20], None)
+    assert tested is not None
+    # The standard error of the demo's own run, 0.0048 at P = 0.36: that of one half is larger by 1.083.
+    assert tested.variance() ** 0.5 == pytest.approx(0.0048 * 0.25 / (0.3614 * 0.6386), rel=0.01)
+    assert smallest_difference(tested, 0.025) == pytest.approx(0.0169, abs=0.0005)
+    assert "top-k" in plan_sentence(design, "top-k", None)
+    few: Any = resolve(load_study("hiring", {"n_people": 8}))  # type: ignore[arg-type]
+    assert "fewer than 5 people" in plan_sentence(few, "exact", None)
+
+
+def test_a_planned_gap_is_found_in_80_percent_of_runs() -> None:
+    design: Any = resolve(load_study("hiring", {"n_cases": 2, "n_people": 16}))  # type: ignore[arg-type]
+    tested = tested_design(design, [8, 8], 10)
+    assert tested is not None
+    gap, rng, found = smallest_difference(tested), np.random.default_rng(1), 0
+    rows = Decisions(*np.repeat([[0, 1], [0, 0]], 64, axis=1), *map(np.ravel, np.indices((16, 8))))
+    for _ in range(300):
+        x = 0.5 + gap * (np.arange(16) < 8)[:, None] + rng.normal(0, tested.sides[0].job ** 0.5, (16, 1))
+        x = (x + rng.normal(0, tested.sides[0].cell ** 0.5, (16, 8))).ravel()
+        one = within_cases(rows, x, 0, 1)
+        assert one is not None
+        found += crossed_test(one.estimate, one.spread).p_value < 0.05
+    assert 0.74 <= found / 300 <= 0.86

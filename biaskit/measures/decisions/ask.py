@@ -10,6 +10,7 @@ from typing import Any
 
 from biaskit.errors import ModelError
 from biaskit.measures.decisions.design import DecisionsDesign
+from biaskit.measures.decisions.power import plan_sentence
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
@@ -46,10 +47,15 @@ class DecisionWork(BatchWork):
         self.asked = {request.key: asked for asked, request in own}
         requests, most = [request for _, request in own], design.study.max_samples_per_prompt
         super().__init__(scorer, prompt_format, stored, requests, most)
+        self.design = design
 
     def named(self, key: str) -> str:
         """Name the case and the person of a request."""
         return named(self.asked[key].scope) if key in self.asked else ""
+
+    def shows(self, session: Session[Any]) -> str:
+        """Say which gap the plan could show."""
+        return plan_sentence(self.design, self.estimator.name, self.estimator.samples, len(session.models))
 
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of decisions.jsonl for an answer."""
