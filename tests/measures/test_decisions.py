@@ -157,7 +157,7 @@ def test_a_slot_that_nobody_fills_a_case_twice_and_an_odd_draw_are_refused() -> 
         read_cases([{"case": "a", "text": "x"}] * 2, "all", None)
     with pytest.raises(StudyError, match="n_people is 6, and there are 4 groups"):
         bk.decisions("scripted:x", **LISTS, n_people=6, **QUIET)
-    with pytest.raises(BiaskitError, match="There is no job 'c'"):
+    with pytest.raises(BiaskitError, match=r"There is no job 'c'\. There are 'b', 'a'\.$"):
         bk.decisions("scripted:x", **LISTS, jobs="c", **QUIET)
 
 
@@ -397,6 +397,15 @@ def test_large_numbers_of_cases_stay_apart() -> None:
     ("outcomes", "columns", "said"),
     [
         ([1, "maybe"] * 6, {}, "row 2: hired is 'maybe', which is neither 0 or 1 nor a number"),
+        ([1, "nan"] * 6, {}, "row 2: hired is 'nan', which is neither 0 or 1 nor a number"),
+        ([1, "inf"] * 6, {}, "row 2: hired is 'inf', which is neither 0 or 1 nor a number"),
+        ([1, 0] * 6, {"case": "_posting"}, "a column called '_posting' cannot be read. Rename it."),
+        ([1, 0] * 6, {"case": "model_config"}, "a column called 'model_config' cannot be read"),
+        (
+            [1, 0] * 6,
+            {"person": "posting"},
+            "row 7: 'p0' is in two groups, female and male (first: decisions",
+        ),
         ([1, 0] * 6, {"case": "postings"}, "has no column 'postings'"),
         ([1, 0] * 6, {"sex": None}, "neither sex nor race"),
     ],
@@ -410,6 +419,11 @@ def test_a_log_that_cannot_be_read_is_refused(
     assert "\n" not in str(caught.value)
 
 
+def test_a_log_of_one_group_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="The log has people of one group only"):
+        analysed(log([1, 0] * 6)[:6], tmp_path)
+
+
 def test_the_command_reads_a_log_and_says_where_an_option_belongs(
     write: Any, console: Any, tmp_path: Path
 ) -> None:
@@ -419,6 +433,7 @@ def test_the_command_reads_a_log_and_says_where_an_option_belongs(
     done = console("analyze", "--decisions", write("log.csv", text), "--out", "run")
     assert 0 == done.code
     assert "women − men" in done.out
+    assert "log: 4 cases × 8 people, log" in done.out
     done = console("analyze", "--case-col", "posting")
     assert 2 == done.code
     assert "--case-col is for --decisions FILE" in done.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from biaskit.errors import CorpusError
 from biaskit.measures.decisions.analysis import COLUMNS, tables
 from biaskit.measures.decisions.command import DecisionsResult
 from biaskit.measures.decisions.design import DecisionsDesign
-from biaskit.measures.decisions.lists import Cell, Name, Person, Question, Sex, read_people
+from biaskit.measures.decisions.lists import Cell, Name, Person, Question, Sex, check_groups, read_people
 from biaskit.measures.decisions.study import DecisionsStudy
 from biaskit.models.entry import ModelEntry
 from biaskit.progress import LineWatcher, Watcher
@@ -102,6 +103,7 @@ def analyze_decisions(
     choice = choice or _chosen_of(entries)
     if not any(entry["sex"] or entry["race"] for entry in entries):
         raise CorpusError("The decisions have neither sex nor race. Name their columns.")
+    _check_people(entries)
     sum_of_rows = digest([{**entry, "where": ""} for entry in entries])
     keys = {**(options.get("settings") or {}), **stated(min_category=options.get("min_category"))}
     study = build_study({"name": LOG, "measurement": "decisions"}, keys, "analysis options")
@@ -126,6 +128,9 @@ def analyze_decisions(
 def _read(source: Source, columns: Mapping[str, str], *more: str) -> list[dict[str, Any]]:
     """Read a row for each decision; columns of the roles' own names are found without being named."""
     column_of = {role: role for role in ROLES} | {"outcome": "selected"} | dict(columns)
+    for column in columns.values():
+        if column.startswith("_") or hasattr(_Entry, column):  # a model has no field of such a name
+            raise CorpusError(f"decisions: a column called {shown(column)} cannot be read. Rename it.")
     fields: dict[str, Any] = dict.fromkeys(column_of.values(), (Name, ""))
     fields |= {column_of["sex"]: (Sex, ""), **dict.fromkeys((column_of["outcome"], *more), (Cell, ""))}
     needed = tuple(dict.fromkeys([*(more or [column_of["outcome"]]), *columns.values()]))
@@ -140,12 +145,29 @@ def _read(source: Source, columns: Mapping[str, str], *more: str) -> list[dict[s
     return entries
 
 
+def _check_people(entries: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a log of one group, and a person who is in two; what is not known is no group."""
+    check_groups([Person("", entry["sex"], entry["race"]) for entry in entries], "The log")
+    of_person: dict[tuple[str, str], tuple[str, str]] = {}
+    for entry in entries:
+        for name in ("sex", "race"):
+            if not entry["person"] or not entry[name]:
+                continue
+            group, where = of_person.setdefault((entry["person"], name), (entry[name], entry["where"]))
+            if group != entry[name]:
+                what = f"{shown(entry['person'])} is in two groups, {group} and {entry[name]}"
+                raise CorpusError(f"{entry['where']}: {what} (first: {where}). Correct one.")
+
+
 def _outcomes(entries: Sequence[dict[str, Any]], column: str) -> bool:
     """Read each outcome in its place, None where there is none; tells whether they are scores."""
     words = [entry["outcome"].casefold() for entry in entries]
     for entry, word in zip(entries, words, strict=True):
         try:
-            entry["outcome"] = WORDS[word] if word in WORDS else float(word)
+            value = WORDS[word] if word in WORDS else float(word)
+            if not math.isfinite(value or 0.0):
+                raise ValueError
+            entry["outcome"] = value
         except ValueError:
             what = f"{column} is {shown(entry['outcome'])}, which is neither 0 or 1 nor a number"
             raise CorpusError(f"{entry['where']}: {what}. Write yes or no, or leave it empty.") from None
