@@ -242,9 +242,18 @@ def parts_of(choice: str | Sequence[str]) -> list[str]:
 
 
 def select(
-    choice: str | Sequence[str], names: Sequence[str], ids: Sequence[int], entries: Sequence[T], what: str
+    choice: str | Sequence[str],
+    names: Sequence[str],
+    ids: Sequence[int],
+    entries: Sequence[T],
+    what: str,
+    *,
+    or_file: bool = True,
 ) -> list[T]:
-    """Pick entries in list order: all, none, names, ids or ranges; a name such as "7" goes before an id."""
+    """Pick entries in list order: all, none, names, ids or ranges; a name such as "7" goes before an id.
+
+    `or_file`: whether a file could stand in place of the choice, for the message about what is not there.
+    """
     if choice in ("all", "none"):
         return list(entries) if choice == "all" else []
     # A single name may hold a comma.
@@ -266,14 +275,14 @@ def select(
                 )
             chosen |= {place_of_id[number] for number in range(low, high + 1) if number in place_of_id}
         else:
-            raise StudyError(_not_there(part, names, ids, what))
+            raise StudyError(_not_there(part, names, ids, what, or_file=or_file))
     return [entry for i, entry in enumerate(entries) if i in chosen]
 
 
-def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str) -> str:
+def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str, *, or_file: bool) -> str:
     """Say what a choice could have meant: a name that is near, a file that lies here, or what there is."""
     message = f"There is no {what.removesuffix('s')} {shown(part)}."
-    files = [part + suffix for suffix in _LIST_FILES] if "\0" not in part else []
+    files = [part + suffix for suffix in _LIST_FILES] if or_file and "\0" not in part else []
     here = next((name for name in files if len(name) < 200 and Path(name).is_file()), None)
     if here is not None:
         return f"{message} There is a file of that name: write --{what.replace(' ', '-')} ./{here}"
@@ -281,4 +290,5 @@ def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str) -
         return message + hint
     examples = [*map(shown, names[:5])] or [f"ids from {min(ids, default=0)} to {max(ids, default=0)}"]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"{message} There are {', '.join(examples)}{more}; a file ends in {', '.join(_LIST_FILES)}."
+    ends = f"; a file ends in {', '.join(_LIST_FILES)}" if or_file else ""
+    return f"{message} There are {', '.join(examples)}{more}{ends}."

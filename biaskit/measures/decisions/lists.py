@@ -199,7 +199,7 @@ def read_cases(source: Source, jobs: str, n_cases: int | None) -> tuple[Case, ..
         cases.append(case)
     of_job = group_by(cases, attrgetter("job"))
     kept: set[str] = set()
-    for job in select(jobs, list(of_job), [], list(of_job), "jobs"):
+    for job in select(jobs, list(of_job), [], list(of_job), "jobs", or_file=False):
         kept |= {*list(dict.fromkeys(case.case for case in of_job[job]))[:n_cases]}
     return tuple(case for case in cases if case.case in kept)
 

@@ -53,7 +53,8 @@ def _title(model: str, question: str, rows: Sequence[Row]) -> str:
             sizes.append(count(n, name, several))
     estimators, covered = named(rows, "estimator"), column(defined(rows, "coverage"), "coverage")
     held = f", coverage {percent(sum(covered) / len(covered))} %" if covered else ""
-    return f"{model}: {question}? {' × '.join(sizes)}, {', '.join(estimators) or 'log'}{held}"
+    asked = f"{question}? " if estimators else ""
+    return f"{model}: {asked}{' × '.join(sizes)}, {', '.join(estimators) or 'log'}{held}"
 
 
 def _gaps(tables: Tables, own: dict[str, Any], *, scored: bool) -> Iterator[str]:
