@@ -1,4 +1,4 @@
-"""Which gap a study of decisions would show, as its plan says (methods/decisions#power)."""
+"""Which gap a study of decisions would show, as its plan says (methods/averages#power)."""
 
 from __future__ import annotations
 
