@@ -29,7 +29,7 @@ from biaskit.common.inputs import Inputs, expanded
 from biaskit.common.provenance import versions
 from biaskit.common.wording import count, listed
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.measurement import measurement
+from biaskit.measurement import measurement, words
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
@@ -294,9 +294,13 @@ def title_of(collection: Collection) -> str:
     labels = list(dict.fromkeys(model.label for part in collection.parts for model in part.models))
     if len(collection.runs) == 1 and (title := kept_title(collection.runs[0].path)):
         return title
+    kinds = {part.measurement for part in collection.parts}
+    subject = words(next(iter(kinds))).get("page", {}).get("subject", "") if len(kinds) == 1 else ""
     sources = [PurePath(part.imported["source"]).name for part in collection.parts if part.imported]
     if sources and len(sources) == len(collection.parts):
-        return f"Gender in {listed([*dict.fromkeys(sources)])}"
+        return f"{subject or 'Gender'} in {listed([*dict.fromkeys(sources)])}"
+    if subject:
+        return f"{subject} of {labels[0] if len(labels) == 1 else f'{len(labels)} models'}"
     return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
 
 
@@ -312,7 +316,7 @@ def with_rows(content: Content, collection: Collection) -> Content:
     """Add prompts, example texts and sentences to content; every file of rows is read once."""
     prompts: list[PromptShown] = []
     examples: list[ExampleText] = []
-    words: list[WordInContext] = []
+    marked: list[WordInContext] = []
     sentences: dict[str, int] = {}
     has_texts = False
     for part in collection.parts:
@@ -327,7 +331,7 @@ def with_rows(content: Content, collection: Collection) -> Content:
                 places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
                 for word in shown.words:
                     own = tuple(places[i] for i in word.sentences)
-                    words.append(replace(word, sentences=own))
+                    marked.append(replace(word, sentences=own))
             prompts += kinds.shown()
     reason = content.texts_reason
     if content.with_texts and not has_texts:
@@ -336,7 +340,7 @@ def with_rows(content: Content, collection: Collection) -> Content:
         content,
         prompts=tuple(prompts),
         examples=tuple(examples),
-        words=tuple(words),
+        words=tuple(marked),
         sentences=tuple(sentences),
         with_texts=content.with_texts and not reason,
         texts_reason=reason,

@@ -13,7 +13,7 @@ from needs import not_beside
 from biaskit.measures.decisions.design import resolve
 from biaskit.measures.decisions.gaps import UNANSWERED, gaps_of
 from biaskit.measures.decisions.order import decision_order
-from biaskit.measures.decisions.power import plan_sentence, tested_design
+from biaskit.measures.decisions.power import plan_sentence, planned_test
 from biaskit.measures.decisions.ratios import decision_groups
 from biaskit.stats.cases import Decisions, within_cases
 from biaskit.stats.crossed import crossed_test, spread_of_difference
@@ -232,7 +232,7 @@ def test_the_plan_says_which_gap_would_show() -> None:
     assert said.startswith(
         "Detectable difference between women and men: 2 points (40 people, 32 cases); 80 %"
     )
-    tested = tested_design(design, [20, 20], None)
+    tested = planned_test(design, [20, 20], None)
     assert tested is not None
     # The standard error of the demo's own run, 0.0048 at P = 0.36: that of one half is larger by 1.083.
     assert tested.variance() ** 0.5 == pytest.approx(0.0048 * 0.25 / (0.3614 * 0.6386), rel=0.01)
@@ -244,7 +244,7 @@ def test_the_plan_says_which_gap_would_show() -> None:
 
 def test_a_planned_gap_is_found_in_80_percent_of_runs() -> None:
     design: Any = resolve(load_study("hiring", {"n_cases": 2, "n_people": 16}))  # type: ignore[arg-type]
-    tested = tested_design(design, [8, 8], 10)
+    tested = planned_test(design, [8, 8], 10)
     assert tested is not None
     gap, rng, found = smallest_difference(tested), np.random.default_rng(1), 0
     rows = Decisions(*np.repeat([[0, 1], [0, 0]], 64, axis=1), *map(np.ravel, np.indices((16, 8))))

@@ -87,8 +87,9 @@ def _shown(part: Part, of: Mapping[str, Any], using: str) -> Iterator[Sentence]:
         yield say("first", "sex", share=share, k=str(k), chance=percent(1 / k))
     flips = first(part.tables["decision_gaps"], **of, job=ALL, contrast="sex")
     if flips is not None and flips["to_a"] is not None and flips["same_group"] is not None:
-        x, y = percent(flips["to_a"] + flips["to_b"]), percent(flips["same_group"])
-        yield say("flips", "sex", x=x, y=y)
+        x, y = flips["to_a"] + flips["to_b"], flips["same_group"]
+        if x or y:  # not where everybody gets the same
+            yield say("flips", "sex", x=percent(x), y=percent(y))
 
 
 def ratio(row: Row) -> str:

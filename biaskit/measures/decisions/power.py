@@ -22,17 +22,17 @@ _SAYS = words("decisions")["power"]
 
 
 def plan_sentence(design: DecisionsDesign, estimator: str, samples: int | None, n_models: int = 1) -> str:
-    """Say before a run which gap it can detect; "" where nobody is decided on by yes and no.
+    """Say before a run which gap it can detect; "" where no yes or no decides on people with names.
 
     The gap is that of sex, or of race where only one sex is decided on; the level is its first lead's
-    (methods/tests#tree). P(yes) is put at one half, where it varies most.
+    (methods/tests#tree). P(yes) is put at one half, where it varies most. Of people without names, demo's
+    run with names says nothing.
     """
     wordings = [asked.name for asked in design.questions if not asked.choose and asked.score is None]
-    if not wordings:
+    if not wordings or not any(person.name for person in design.people):
         return ""
-    decided_on = design.people or design.cases
-    races = [one.race for one in decided_on if one.race]
-    groups, found = design.contrast, [one.sex for one in decided_on]
+    races = [person.race for person in design.people if person.race]
+    groups, found = design.contrast, [person.sex for person in design.people]
     n_leads = len({asked.name for asked in design.questions}) * n_models
     n_questions = 1 + (len({*races}) > 1) + (n_models > 1)
     if not {*groups} <= {*found}:
@@ -40,35 +40,29 @@ def plan_sentence(design: DecisionsDesign, estimator: str, samples: int | None, 
         groups, found = (others[0], base), races
         n_leads, n_questions = n_leads * len(others), n_questions - 1
     sizes = [found.count(group) for group in groups]
-    tested = tested_design(design, sizes, samples and samples * wordings.count(wordings[0]))
+    tested = planned_test(design, sizes, samples and samples * wordings.count(wordings[0]))
     a, b = map(who, groups)
     if tested is None:
         return str(_SAYS["few"]).format(a=a, b=b, why=NOT_JUDGED, fewest=FEWEST_UNITS)
     difference = smallest_difference(tested, first_level(n_questions, n_leads, strict=design.study.strict))
     if difference is None or difference > LARGEST_PLANNED:
         return str(_SAYS["too_large"]).format(a=a, b=b, why=NOT_JUDGED)
-    units = count(len({case.case for case in design.cases}), "case")
-    if any(person.name for person in design.people):
-        units = f"{count(sum(sizes), 'person', 'people')}, {units}"
+    units = f"{count(sum(sizes), 'person', 'people')}, {count(len(design.cases), 'case')}"
     more = _SAYS["bounds"] if estimator == "top-k" else ""
     shown = {"points": points(difference), "units": units, "power": percent(POWER), "more": more}
     return str(_SAYS["shown"]).format(a=a, b=b, **shown)
 
 
-def tested_design(design: DecisionsDesign, sizes: list[int], samples: int | None) -> Design | None:
-    """Describe the test of two groups of `sizes` people or texts; None for fewer than five units.
+def planned_test(design: DecisionsDesign, sizes: list[int], samples: int | None) -> Design | None:
+    """Describe the test of two groups of `sizes` people, crossed with cases; None for fewer than five people.
 
-    People with names are crossed with cases; where they are stated, cases alone are a sample. `samples`:
-    texts of a person in a case.
+    `samples`: texts of a person in a case.
     """
     known = load_decision_variance()
     scale = (0.25 / (known.p_yes * (1 - known.p_yes))) ** 2
     person, cell, of_cases = (scale * v for v in (known.var_person, known.var_cell, known.var_case))
-    cell += 0.25 / samples if samples else 0.0
-    n_cases = len({case.case for case in design.cases})
-    if any(one.name for one in design.people):
-        sides = tuple(Side(n, person, cell) for n in sizes)
-        return Design(sides, n_cases, of_cases) if min(sizes) >= FEWEST_UNITS and n_cases > 1 else None
-    texts = sizes if design.people else [n / n_cases for n in sizes]  # of each case
-    side = Side(n_cases, of_cases + cell * sum(1 / n for n in texts), 0.0)
-    return Design((side,), 1, 0.0) if n_cases >= FEWEST_UNITS else None
+    if samples:
+        cell += 0.25 / samples
+    if min(sizes) < FEWEST_UNITS or len(design.cases) < 2:
+        return None
+    return Design(tuple(Side(n, person, cell) for n in sizes), len(design.cases), of_cases)

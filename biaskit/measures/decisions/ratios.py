@@ -70,7 +70,7 @@ def _rates(
     made = []
     for i, category in enumerate(categories):
         row = {"category": category, "n": int(n[i]), "n_people": int(people[category]), "rate": found.rate[i]}
-        row |= {"selected": found.rate[i] * n[i], "ratio": found.ratio[i]}
+        row |= {"selected": round(found.rate[i] * n[i], 9), "ratio": found.ratio[i]}
         row |= {"ratio_low": found.low[i], "ratio_high": found.high[i]}
         row |= {"verdict": "", "excluded": not included[i], "reason": found.reason}
         if judged and not np.isnan(found.low[i]):
