@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from biaskit.compare.changes import CHANGES, completed, pairs_of
 from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import (
     PairTests,
@@ -18,6 +19,7 @@ from biaskit.compare.pairs import (
 )
 from biaskit.measurement import KINDS, folders
 from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
+from biaskit.stats.changes import TIE_ZONE
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
@@ -35,6 +37,8 @@ class ComparisonTables:
     rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))  # of other tables
     notes: list[str] = field(default_factory=list)
     pairs: list[tuple[str, str, str]] = field(default_factory=list)  # measurement, later, earlier
+    groups: dict[str, None] = field(default_factory=dict)  # gender groups of the rows of what changed
+    contrast: tuple[str, str] = ("", "")  # of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Comparison:
     aliases: Mapping[str, str]  # name → the name that stands for it (`compare/aliases.py`)
     margins: Mapping[str, float]  # quantity → half width of "equivalent within"
     tables: ComparisonTables
+    zone: float = TIE_ZONE  # two groups at most this far apart are near a tie
 
     def runs(self, kind: str) -> list[StoredRun]:
         """List the runs of a kind in the order they were named."""
@@ -75,6 +80,26 @@ class Comparison:
         self.tables.tests += rows
         self.tables.notes += [*notes, *measured_differently(self.runs(kind), models)]
 
+    def add_changes(
+        self,
+        models: Sequence[Model],
+        groups_of: Mapping[str, tuple[Sequence[str], Sequence[str]]],
+        change: Callable[[str, str], tuple[Sequence[Row], Sequence[Row]]],
+    ) -> None:
+        """Add rows of changes.csv and changed_prompts.csv of pairs of models with the same gender groups.
+
+        `groups_of`: model → its groups and its contrast; `change`: makes the rows of an earlier and a later
+        model.
+        """
+        for later, earlier in pairs_of([model.label for model in models]):
+            groups, contrast = groups_of[earlier.name]
+            if {*groups} == {*groups_of[later.name][0]}:
+                self.tables.groups |= dict.fromkeys(groups)
+                first, second = self.tables.contrast if all(self.tables.contrast) else contrast
+                self.tables.contrast = first, second
+                for name, rows in zip(CHANGES, change(earlier.name, later.name), strict=True):
+                    self.tables.rows[name] += rows
+
 
 def compare_collection(
     collection: Collection,
@@ -82,15 +107,19 @@ def compare_collection(
     groups: Sequence[Side] = (),
     aliases: Mapping[str, str] | None = None,
     margins: Mapping[str, float],
+    zone: float = TIE_ZONE,
 ) -> ComparisonTables:
     """Compare every model with every other of its kind, later named − earlier, and relate the kinds."""
     tables = ComparisonTables(notes=list(collection.notes))
-    comparison = Comparison(collection, groups, aliases or {}, margins, tables)
+    comparison = Comparison(collection, groups, aliases or {}, margins, tables, zone)
     for kind in KINDS:
         labels = [model.label for model in comparison.models(comparison.runs(kind))]
         tables.pairs += [(kind, later.name, earlier.name) for later, earlier in model_pairs(labels)]
     for folder in folders():
         folder.compare(comparison)
+    for name in CHANGES:
+        if name in tables.rows:
+            tables.rows[name] = completed(name, tables.rows[name], [*tables.groups], tables.contrast)
     tables.tests = adjust(tables.tests, rule_of(collection.parts))
     tables.notes = list(dict.fromkeys(tables.notes))
     return tables

@@ -8,7 +8,7 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -51,9 +51,10 @@ def columns(
             if not part.only or kept.get(part.only):
                 layout.append(part)
         elif isinstance(part, PerGroup):
-            layout += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
+            for group, own in product(groups, part.names):
+                layout.append(Column(own.replace("GROUP", group, 1), part.kind))
         elif any(contrast):
-            layout.append(Column(f"{contrast[0]}_minus_{contrast[1]}", "number"))
+            layout.append(part.of(*contrast))
     names = [column.name for column in layout]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -228,11 +229,12 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
     parts = tuple(part for part in parts if not isinstance(part, Column) or part.only in kept)
     groups: list[str] = []
     if of_groups := [part for part in parts if isinstance(part, PerGroup)]:
-        start, width = parts.index(of_groups[0]), len(of_groups[0].suffixes)
+        start, width = parts.index(of_groups[0]), len(of_groups[0].names)
         n_alone = len(parts) - len(of_groups)
-        n = max(len(header) - n_alone, 0) // sum(len(part.suffixes) for part in of_groups)
-        ending = of_groups[0].suffixes[0]
-        groups = [name.removesuffix(ending) for name in header[start : start + n * width : width]]
+        n = max(len(header) - n_alone, 0) // sum(len(part.names) for part in of_groups)
+        before, _, after = of_groups[0].names[0].partition("GROUP")
+        own = header[start : start + n * width : width]
+        groups = [name.removeprefix(before).removesuffix(after) for name in own]
     layout_of = partial(columns, path.stem, scoped="scoped" in kept, labelled="labelled" in kept)
     layout_of = partial(layout_of, known="known" in kept)
     for contrast in [("", ""), *permutations(groups, 2)]:

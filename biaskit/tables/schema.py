@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from biaskit.measurement import specs
 
@@ -30,26 +30,31 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class PerGroup:
-    """Numbers of every gender group: `<group><suffix>` for each suffix, then the next group's."""
+    """Numbers of every gender group: each of `names` with the group for GROUP, then the next group's."""
 
-    suffixes: tuple[str, ...]
-    kind: ClassVar[Kind] = "number"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their names, whatever the groups of a study are."""
-        return tuple(f"GROUP{suffix}" for suffix in self.suffixes)
+    names: tuple[str, ...]
+    kind: Kind = "number"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """The number `<first>_minus_<second>` of the study's contrast."""
+class OfContrast:
+    """A number of the study's contrast, such as `FIRST_minus_SECOND`."""
 
-    kind: ClassVar[Kind] = "number"
-    names: ClassVar[tuple[str, ...]] = ("FIRST_minus_SECOND",)
+    name: str
+    kind: Kind = "number"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, whatever the contrast of a study is."""
+        return (self.name,)
+
+    def of(self, first: str, second: str) -> Column:
+        """Make the column of a contrast."""
+        words = {"FIRST": first, "SECOND": second}
+        return Column("_".join(words.get(word, word) for word in self.name.split("_")), self.kind)
 
 
-TablePart = Column | PerGroup | Difference
+TablePart = Column | PerGroup | OfContrast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +90,13 @@ def _table(owner: str, stated: Mapping[str, Any], of_file: Mapping[str, Any]) ->
     for word in stated["columns"].split():
         only = {"[": "scoped", "(": "labelled", "<": "known"}.get(word[0], only)
         name = word.strip("[]()<>")
-        if name.startswith("*"):
-            parts.append(PerGroup(tuple(name[1:].split("/"))))
-        elif name == "first_minus_second":
-            parts.append(Difference())
+        if "*" in name:
+            before, _, after = name.partition("*")
+            names = tuple(f"{before}GROUP{suffix}" for suffix in after.split("/"))
+            parts.append(PerGroup(names, said(names[0]).get("kind", "number")))
+        elif {"first", "second"} <= {*name.split("_")}:
+            own = name.replace("first", "FIRST").replace("second", "SECOND")
+            parts.append(OfContrast(own, said(own).get("kind", "number")))
         else:
             parts.append(Column(name, said(name).get("kind", "text"), only))
         only = "" if word[-1] in "])>" else only

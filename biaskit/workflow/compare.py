@@ -48,6 +48,8 @@ class ComparisonResult(RunResult):
     content: Content = field(default_factory=lambda: Content("", (), {}), repr=False)
     pairs: tuple[tuple[str, str, str], ...] = ()  # (measurement, later, earlier) of the models compared
 
+    changes = table_property("changes")
+    changed_prompts = table_property("changed_prompts")
     gaps = table_property("gaps")
     srb_change = table_property("srb_change")
 
@@ -263,7 +265,7 @@ def _write(
     made: dict[str, list[Any]] = {"tests": compared.tests, **compared.rows}
     for name, rows in made.items():
         if rows:  # a table that was not made is absent
-            tables.add(name, rows)
+            tables.add(name, rows, groups=[*compared.groups], contrast=compared.contrast)
         rows.clear()  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
         "signature": manifest.signature,

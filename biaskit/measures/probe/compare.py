@@ -15,6 +15,7 @@ from biaskit.compare.pairs import (
     rows_of_pairs,
 )
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.measures.probe.changes import change_rows
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
 from biaskit.runs.collection import contrast_of
@@ -43,6 +44,12 @@ def compare(comparison: Comparison) -> None:
     left_out: dict[str, None] = {}
     test = _test_of(answers, outcomes, comparison.margins, left_out)
     comparison.test_models(models, test, "probe")
+    groups_of = {label: (own.groups, own.contrast or own.groups[:2]) for label, own in answers.items()}
+
+    def changes(before: str, after: str) -> tuple[list[Row], list[Row]]:
+        return change_rows(before, after, answers, comparison.margins, comparison.zone)
+
+    comparison.add_changes(models, groups_of, changes)
     if left_out:
         notes.append(f"Left out, since not all models had the same prompts: {'; '.join(left_out)}.")
     notes += without_answers([model.label for model in models], outcomes)

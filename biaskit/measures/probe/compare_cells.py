@@ -125,8 +125,7 @@ def pair_rows(
         arms |= dict.fromkeys(member.blocks)
     for arm in arms:
         having = [member for member in members if arm in member.blocks]
-        asked_alike = all_equal(member.wording(arm) for member in members)
-        if len(having) == len(members) and asked_alike:
+        if len(having) == len(members) and asked_alike(arm, members):
             scope = scope_of(arm, contrast)
             scope = replace(scope, quantity=quantity, model_a=later.name, model_b=earlier.name)
             rows += _rows_of_arm(arm, members, len(later.models), scope, margins)
@@ -142,7 +141,9 @@ def _rows_of_arm(
     scope: Scope,
     margins: Mapping[str, float],
 ) -> Iterator[Contrast]:
-    common, note = _common(arm, members)
+    cut, note = common_cells(arm, members)
+    frames = members[0].frames(arm.bias_type)
+    common = [block.by_frame(frames) for block in cut]
     templates, incomplete = complete_in_all(common)
     # A difference between estimators is part of the difference between models.
     estimators = list(dict.fromkeys(str(block.estimator) for block in common))
@@ -161,7 +162,12 @@ def _rows_of_arm(
         yield from between_job_groups(list(map(sub, a, b)), rows_of, numbers, of_gap, margins, reason)
 
 
-def _common(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], str | None]:
+def asked_alike(arm: Arm, members: Sequence[Answers]) -> bool:
+    """Tell whether an arm's debiasing prompt and conversation are the same texts."""
+    return all_equal(member.wording(arm) for member in members)
+
+
+def common_cells(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], str | None]:
     """Cut blocks to the jobs that all have and the templates of the same text; say what was cut."""
     group_of: dict[str, list[str]] = {}  # a list for each job and template: one entry of each model
     asked: dict[int, list[object]] = {}
@@ -172,14 +178,13 @@ def _common(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], s
             asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
     jobs = [job for job, groups in group_of.items() if groups == groups[:1] * len(members)]
     differing = {template for template, texts in asked.items() if not all_equal(texts)}
-    frames = members[0].frames(arm.bias_type)
     cut = []
     n_differing = 0
     for member in members:
         block = member.blocks[arm]
         kept = [template for template in block.templates if template not in differing]
         n_differing = max(n_differing, len(block.templates) - len(kept))
-        cut.append(block.cut(sorted(jobs), kept).by_frame(frames))
+        cut.append(block.cut(sorted(jobs), kept))
     reasons = []
     if n_jobs := len(group_of) - len(jobs):
         reasons.append(f"{n_jobs} jobs left out, not in every model")

@@ -7,6 +7,7 @@ from itertools import chain
 
 from biaskit.measurement import folders
 from biaskit.report.content import Content
+from biaskit.report.findings.changes import changes
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.findings.limits import cannot_show, explained, not_measured
 from biaskit.report.findings.models import compared, models
@@ -55,7 +56,8 @@ def sentences(content: Content) -> Sentences:
     """Make everything that a page says in sentences."""
     unique: dict[Finding, Sentence] = {}
     # Their order here is that of those that say as much as each other.
-    for sentence in chain(*(folder.findings(content) for folder in folders()), models(content)):
+    of_kinds = (folder.findings(content) for folder in folders())
+    for sentence in chain(*of_kinds, models(content), changes(content)):
         unique[sentence.finding] = sentence
     every = list(unique.values())
     leading = _leading(content, every)

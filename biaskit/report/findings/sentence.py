@@ -135,10 +135,11 @@ _SAID = "(she|he|they|“[^”]*”)"
 UNCOUNTED = re.compile(
     r"^(weak evidence|corrected by labels):"
     rf"|\bof {_SAID} and {_SAID}( \([^()]*\))?,?|\bamong the target words \([^()]*\),?"
-    rf"|; (it says )?{_SAID} in [^;]*?(?=\.$)",
+    rf"|; (it says )?{_SAID} in [^;]*?(?=\.$)"
+    rf"|: \d+ {_SAID}(, \d+ {_SAID})*|[;(] ?\d+ (more )?changed near a tie\)?",
     re.IGNORECASE,
 )
-"""What a number is a share of, how much that is, and how much belongs to neither group (`beside`)."""
+"""What a number is a share of, how much that is, how much belongs to neither group (`beside`), counts."""
 
 
 def asked_as(row: Contrast) -> str:
