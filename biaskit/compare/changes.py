@@ -1,60 +1,55 @@
-"""Rows of changes.csv and changed_prompts.csv that all kinds make alike (methods/comparisons#change)."""
+"""What changed between two models that were asked the same, prompt by prompt (methods/comparisons#change)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from biaskit.common.foreign import is_formula
+from biaskit.common.wording import joined
 from biaskit.compare.pairs import SidePair, model_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
-from biaskit.stats.changes import answers
+from biaskit.stats.changes import answers, flip_interval, is_separable, mean_of_sizes, squares_without_noise
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row
 
 CHANGES = ("changes", "changed_prompts")
 LARGEST = 5
-"""So many of the largest changes are listed beside every flip."""
+"""So many of the largest changes are listed beside every other answer."""
 MOST_MODELS = 5
-"""Of more models each is held against the first alone: every flip of every pair would be millions of rows."""
+"""Of more each is held against the first alone: every flip of every pair would be millions of rows."""
+OF_SAMPLES = "sampling: single answers cannot be compared"
 
 
 @dataclass(frozen=True)
-class Matched:
-    """Shares `[groups, ...]` of the same prompts before and after; which answers changed, `[...]`."""
+class Change:
+    """Shares `[groups, I, J]` of the same prompts before and after."""
 
     before: FloatArray
     after: FloatArray
     groups: Sequence[str]
-    contrast: Sequence[str]  # two of them; the first's share is what changes
+    contrast: Sequence[str]  # two of them; the share of the first is what changes
     zone: float  # of ties
+    inverse: tuple[FloatArray | None, FloatArray | None] = (None, None)  # 1/n of sampled shares `[I, J]`
+    frames: Sequence[Sequence[int]] = ()  # places of the templates that are one unit; none: each its own
 
     @cached_property
-    def answers(self) -> tuple[IntArray, IntArray]:
-        """The most probable group of each prompt, before and after."""
-        return answers(self.before, self.zone)[0], answers(self.after, self.zone)[0]
-
-    @cached_property
-    def near_tie(self) -> BoolArray:
-        """Whether another answer is near a tie, before or after."""
-        near = answers(self.before, self.zone)[1] | answers(self.after, self.zone)[1]
-        return self._changed & near
-
-    @cached_property
-    def flips(self) -> BoolArray:
-        """Whether another answer is not near a tie."""
-        return self._changed & ~self.near_tie
+    def answers(self) -> tuple[IntArray, IntArray, BoolArray]:
+        """The most probable group before and after, and whether a prompt is near a tie in either."""
+        (old, near), (new, near_too) = (answers(shares, self.zone) for shares in (self.before, self.after))
+        return old, new, near | near_too
 
     @property
-    def _changed(self) -> BoolArray:
-        old, new = self.answers
-        changed: BoolArray = old != new
-        return changed
+    def flips(self) -> BoolArray:
+        """Which prompts have another answer and are not near a tie."""
+        old, new, near = self.answers
+        flips: BoolArray = (old != new) & ~near
+        return flips
 
     @property
     def change(self) -> FloatArray:
@@ -65,33 +60,54 @@ class Matched:
 
     def counts(self) -> dict[str, Any]:
         """Count flips, to each group and between the two of the contrast, and changes near a tie."""
-        old, new = (answer[self.flips] for answer in self.answers)
-        first, second = self.contrast
-        one, other = map(self.groups.index, self.contrast)
-        row: dict[str, Any] = {"n_flips": new.size, "flips": new.size / self.flips.size}
+        old, new, near = self.answers
+        n_near, old, new = int(((old != new) & near).sum()), old[self.flips], new[self.flips]
+        row: dict[str, Any] = {"n_prompts": near.size, "n_flips": new.size, "flips": new.size / near.size}
         for k, group in enumerate(self.groups):
             row[f"to_{group}"] = int((new == k).sum())
-        row[f"{second}_to_{first}"] = int(((old == other) & (new == one)).sum())
-        row[f"{first}_to_{second}"] = int(((old == one) & (new == other)).sum())
-        return row | {"n_near_tie": int(self.near_tie.sum())}
+        for one, other in (self.contrast, self.contrast[::-1]):
+            is_this = (old == self.groups.index(one)) & (new == self.groups.index(other))
+            row[f"{one}_to_{other}"] = int(is_this.sum())
+        return row | {"n_near_tie": n_near}
+
+    def numbers(self) -> tuple[dict[str, Any], str | None]:
+        """Count and test over jobs and templates all of a row but the mean change; also returns a reason."""
+        first = self.groups.index(self.contrast[0])
+        squares = squares_without_noise(self.before[first], self.after[first], self.inverse)
+        squares = self._by_frame(squares)
+        if np.isnan(squares).all():
+            return {}, joined([OF_SAMPLES, "no prompt with two samples of both that name a group"])
+        row: dict[str, Any] = {"typical_change": math.sqrt(max(float(np.nanmean(squares)), 0.0))}
+        if self.inverse != (None, None):
+            row["separable"], reason = is_separable(squares)
+            return row, joined([OF_SAMPLES, reason])
+        absolute = mean_of_sizes(self._by_frame(np.abs(self.change)))
+        names = ("mean_absolute_change", "mean_absolute_low", "mean_absolute_high")
+        row |= {**dict(zip(names, absolute, strict=True)), **self.counts()}
+        flips = self._by_frame(self.flips.astype(np.float64))
+        row["flips_low"], row["flips_high"], reason = flip_interval(row["flips"], flips, self.flips.size)
+        of_jobs = replace(self, before=self.before.mean(axis=-1), after=self.after.mean(axis=-1))
+        return row | {"n_jobs_flipped": int(of_jobs.flips.sum())}, reason
+
+    def _by_frame(self, values: FloatArray) -> FloatArray:
+        means = [values[..., places].mean(axis=-1) for places in self.frames]
+        return np.stack(means, axis=-1) if means else values
 
     def listed(self) -> Iterator[tuple[tuple[int, ...], Row]]:
-        """Yield the place and the row of every other answer and of the largest changes, those first."""
+        """Yield place and row of the largest changes and of every other answer, by size."""
+        old, new, near = self.answers
         change = self.change
-        size = np.abs(change)
-        in_order = [tuple(map(int, place)) for place in np.argwhere(size >= 0)]
-        in_order.sort(key=lambda place: -size[place])
-        chosen = dict.fromkeys(islice(in_order, LARGEST))
-        chosen |= dict.fromkeys(place for place in in_order if self._changed[place])
-        sides = [*zip(("before", "after"), self.answers, (self.before, self.after), strict=True)]
-        for place in chosen:
-            row: dict[str, Any] = {"near_tie": bool(self.near_tie[place]), "change": change[place]}
-            for name, answer, shares in sides:
-                row[f"answer_{name}"] = self.groups[answer[place]]
-                row |= {
-                    f"{group}_{name}": share[place] for group, share in zip(self.groups, shares, strict=True)
-                }
-            yield place, row
+        in_order = [
+            *zip(*np.unravel_index(np.argsort(-np.abs(change), axis=None), change.shape), strict=True)
+        ]
+        for rank, place in enumerate(in_order):
+            if rank < LARGEST or old[place] != new[place]:
+                row: dict[str, Any] = {"near_tie": bool(near[place]), "change": change[place]}
+                for name, answer, shares in (("before", old, self.before), ("after", new, self.after)):
+                    row[f"answer_{name}"] = self.groups[answer[place]]
+                    for group, share in zip(self.groups, shares, strict=True):
+                        row[f"{group}_{name}"] = share[place]
+                yield place, row
 
 
 def pairs_of(models: Sequence[str]) -> Iterator[SidePair]:
