@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,20 @@ from biaskit.common.foreign import is_formula
 from biaskit.common.wording import joined
 from biaskit.compare.pairs import SidePair, model_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
-from biaskit.stats.changes import answers, flip_interval, is_separable, mean_of_sizes, squares_without_noise
+from biaskit.stats.changes import (
+    TIE_ZONE,
+    answers,
+    flip_interval,
+    is_separable,
+    mean_of_sizes,
+    squares_without_noise,
+)
 from biaskit.tables.io import columns
 from biaskit.tables.query import Row
 
 CHANGES = ("changes", "changed_prompts")
+ZONE = "tie_zone"
+"""Among margins: how far apart the two most probable groups of a prompt are nearly a tie."""
 LARGEST = 5
 """So many of the largest changes are listed beside every other answer."""
 MOST_MODELS = 5
@@ -34,14 +43,15 @@ class Change:
     after: FloatArray
     groups: Sequence[str]
     contrast: Sequence[str]  # two of them; the share of the first is what changes
-    zone: float  # of ties
+    margins: Mapping[str, float]
     inverse: tuple[FloatArray | None, FloatArray | None] = (None, None)  # 1/n of sampled shares `[I, J]`
     frames: Sequence[Sequence[int]] = ()  # places of the templates that are one unit; none: each its own
 
     @cached_property
     def answers(self) -> tuple[IntArray, IntArray, BoolArray]:
         """The most probable group before and after, and whether a prompt is near a tie in either."""
-        (old, near), (new, near_too) = (answers(shares, self.zone) for shares in (self.before, self.after))
+        zone = self.margins.get(ZONE, TIE_ZONE)
+        (old, near), (new, near_too) = (answers(shares, zone) for shares in (self.before, self.after))
         return old, new, near | near_too
 
     @property

@@ -19,7 +19,6 @@ from biaskit.compare.pairs import (
 )
 from biaskit.measurement import KINDS, folders
 from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
-from biaskit.stats.changes import TIE_ZONE
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
@@ -48,9 +47,8 @@ class Comparison:
     collection: Collection
     groups: Sequence[Side]  # of models, as the user named them
     aliases: Mapping[str, str]  # name → the name that stands for it (`compare/aliases.py`)
-    margins: Mapping[str, float]  # quantity → half width of "equivalent within"
+    margins: Mapping[str, float]  # quantity → half width of "equivalent within"; and `tie_zone`
     tables: ComparisonTables
-    zone: float = TIE_ZONE  # two groups at most this far apart are near a tie
 
     def runs(self, kind: str) -> list[StoredRun]:
         """List the runs of a kind in the order they were named."""
@@ -86,19 +84,18 @@ class Comparison:
         groups_of: Mapping[str, tuple[Sequence[str], Sequence[str]]],
         change: Callable[[str, str], tuple[Sequence[Row], Sequence[Row]]],
     ) -> None:
-        """Add rows of changes.csv and changed_prompts.csv of pairs of models with the same gender groups.
+        """Add the rows of `CHANGES` for pairs of models with the same gender groups.
 
-        `groups_of`: model → its groups and its contrast; `change`: makes the rows of an earlier and a later
-        model.
+        `groups_of`: model → groups and contrast; `change`: makes the rows of an earlier and a later model.
         """
+        tables = self.tables
         for later, earlier in pairs_of([model.label for model in models]):
-            groups, contrast = groups_of[earlier.name]
+            groups, (first, second) = groups_of[earlier.name]
             if {*groups} == {*groups_of[later.name][0]}:
-                self.tables.groups |= dict.fromkeys(groups)
-                first, second = self.tables.contrast if all(self.tables.contrast) else contrast
-                self.tables.contrast = first, second
+                tables.groups |= dict.fromkeys(groups)
+                tables.contrast = tables.contrast if all(tables.contrast) else (first, second)
                 for name, rows in zip(CHANGES, change(earlier.name, later.name), strict=True):
-                    self.tables.rows[name] += rows
+                    tables.rows[name] += rows
 
 
 def compare_collection(
@@ -107,11 +104,10 @@ def compare_collection(
     groups: Sequence[Side] = (),
     aliases: Mapping[str, str] | None = None,
     margins: Mapping[str, float],
-    zone: float = TIE_ZONE,
 ) -> ComparisonTables:
     """Compare every model with every other of its kind, later named − earlier, and relate the kinds."""
     tables = ComparisonTables(notes=list(collection.notes))
-    comparison = Comparison(collection, groups, aliases or {}, margins, tables, zone)
+    comparison = Comparison(collection, groups, aliases or {}, margins, tables)
     for kind in KINDS:
         labels = [model.label for model in comparison.models(comparison.runs(kind))]
         tables.pairs += [(kind, later.name, earlier.name) for later, earlier in model_pairs(labels)]

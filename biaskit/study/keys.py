@@ -67,6 +67,7 @@ class ConclusionKeys(Keys):
 
 
 Reference = Literal["none", "parity", "workforce", "both"]
+OF_TIES = "compare: two groups at most this far apart are nearly a tie, and no answer that flips"
 MARGIN = "margin.QUANTITY: equivalence margin, a fraction: 0.05 is 5 points"
 WIDE_MARGIN = 0.2
 

@@ -13,6 +13,7 @@ from biaskit.arguments import checked
 from biaskit.common.files import digest_of, remove_abandoned
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
+from biaskit.compare.changes import ZONE
 from biaskit.compare.check import Outcome, coverage_of_parts, require_equivalent
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
@@ -123,7 +124,8 @@ def compare(
         out: the comparison's folder; by default biaskit-runs/compare-MODEL-MODEL.
         groups: "NAME=LABEL,LABEL", at least two: their means are compared.
         aliases: a file of two columns, two names of one occupation a line, so that probes and texts meet.
-        settings: margins within which a difference counts as equivalent, such as `{"margin.share": 0.1}`.
+        settings: margins within which a difference counts as equivalent, such as `{"margin.share": 0.1}`, and
+            how far apart two groups are nearly a tie, `{"tie_zone": 0.04}`.
 
     Returns a `ComparisonResult` with the tables `tests`, `gaps` and `srb_change`, and `equivalent()`. Raises
     `BiaskitError` where a run cannot be read or there is only one model.
@@ -193,17 +195,20 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
     apart: dict[str, None] = {}
     for run in collection.runs:
         study = run.manifest.resolved["study"]
-        stated = run.analysis.get("choices", {}).get("margin", study.get("margin", {}))
+        choices = run.analysis.get("choices", {})
+        stated = dict(choices.get("margin", study.get("margin", {})))
+        stated |= {name: value for name, value in choices.items() if name == ZONE}
         for quantity, value in stated.items():
             if margins.get(quantity, value) != value:
                 apart[quantity] = None
             margins[quantity] = min(float(value), margins.get(quantity, math.inf))
     for key, value in settings.items():
         quantity = key.removeprefix(MARGIN)
-        if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *margins}:
-            known = [f"{MARGIN}{name}" for name in QUANTITIES]
+        known = [ZONE, *(f"{MARGIN}{name}" for name in (*QUANTITIES, *margins) if name != ZONE)]
+        if key not in known:
             raise StudyError(f"compare accepts only margins, not {key!r}.{nearest(key, known)}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        most = 1 if key == ZONE else math.inf
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < most:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
         try:
             margins |= in_fractions({quantity: float(value)})

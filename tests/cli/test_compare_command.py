@@ -216,7 +216,8 @@ def test_a_table_that_is_no_longer_made_is_taken_away(tmp_path: Path) -> None:
     compare(probe, texts, out="c")
     assert (Path("c") / "tables" / "gaps.csv").exists()
     made = compare(probe, out="c")
-    assert ["analysis.json", "tests.csv"] == sorted(file.name for file in Path("c/tables").iterdir())
+    left = ["analysis.json", "changed_prompts.csv", "changes.csv", "tests.csv"]
+    assert left == sorted(file.name for file in Path("c/tables").iterdir())
     assert made.gaps.empty
     assert "probe_gap" in made.gaps.columns
 

@@ -40,7 +40,7 @@ from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"pairs": 3}
 """Raised when the same rows would give other tables."""
-CHOICES = ("margin", "conclusion", "skip_bad_lines")
+CHOICES = ("margin", "tie_zone", "conclusion", "skip_bad_lines")
 """Keys that analysis.json states, so that the same tables can be made again."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
 ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
+from biaskit.compare.changes import Change, shown_prompt
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
+from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import gap_of_pairs, mean_of_pairs
 from biaskit.stats.contrast import Contrast, Scope
@@ -39,6 +41,12 @@ def compare(comparison: Comparison) -> None:
         return rows, [] if rows else [nothing_common(pair)]
 
     comparison.test_models(models, test, "pairs")
+    groups_of = dict.fromkeys(scores, (WOMEN_AND_MEN, WOMEN_AND_MEN))
+
+    def changes(before: str, after: str) -> tuple[list[Row], list[Row]]:
+        return _change_rows(before, after, scores, comparison.margins)
+
+    comparison.add_changes(models, groups_of, changes)
 
 
 def between_models_on_pairs(
@@ -97,6 +105,28 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
         scope = replace(scope, quantity=quantities[1])
         made.append(one_row("crossed", gap.test, scope=scope, n=gap.n_pairs, margins=margins, note=note))
     return made
+
+
+def _change_rows(
+    before: str, after: str, scores: Mapping[str, Scores], margins: Mapping[str, float]
+) -> tuple[list[Row], list[Row]]:
+    """Count the pairs of which another sentence is preferred, and list them."""
+    common, shares = _table([scores[before], scores[after]], "female_share")
+    n_unmatched = len(scores[before]) - len(common)
+    key = {"before": before, "after": after, "bias_type": "pairs", "debiasing_id": 0, "prompt_format": ""}
+    row = {**key, "context": "", "job_group": ALL, "n_prompts": 0, "n_unmatched": n_unmatched}
+    if not common:
+        return [{**row, "reason": "no pair that both answered"}], []
+    old, new = (np.stack([share, 1 - share]) for share in shares)
+    change = Change(old, new, WOMEN_AND_MEN, WOMEN_AND_MEN, margins)
+    changed: list[Row] = []
+    for (i,), numbers in change.listed():
+        pair, (_, prefix, *sentences) = scores[before][common[i]], common[i]
+        where = {"job": pair["item"], "job_group": pair["stereotype"], "context": pair["language"]}
+        prompt = shown_prompt(prefix or "", " / ".join(sentences))
+        changed.append({**key, **where, "prompt": prompt, **numbers})
+    estimators = distinct([scores[model][common[0]] for model in (before, after)], "estimator")
+    return [{**row, **change.counts(), "estimator": " against ".join(estimators)}], changed
 
 
 def _table(members: Sequence[Scores], name: str) -> tuple[list[tuple[Any, ...]], FloatArray]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from biaskit.study.keys import MARGIN, Margins, Study, key
+from biaskit.stats.changes import TIE_ZONE
+from biaskit.study.keys import MARGIN, OF_TIES, Margins, Study, key
 
 
 class PairsStudy(Study):
     """Everything that can be set for a run of `pairs`."""
 
     analysis_keys: ClassVar[frozenset[str]] = frozenset(
-        ("margin", "skip_bad_lines", "lock", "summary", "papers", "reference", "report", "conclusion")
+        (
+            *("margin", "tie_zone", "skip_bad_lines", "lock"),
+            *("summary", "papers", "reference", "report", "conclusion"),
+        )
     )
     items_key: ClassVar[str] = ""
     lists: ClassVar[tuple[str, ...]] = ()
@@ -29,6 +33,7 @@ class PairsStudy(Study):
         "auto", "how probabilities are obtained; local models: exact", flag="--estimator"
     )
     margin: Margins = key({"share": 0.05, "group_gap": 0.1}, MARGIN)
+    tie_zone: float = key(TIE_ZONE, OF_TIES, ge=0, le=1)
 
 
 STUDY = PairsStudy

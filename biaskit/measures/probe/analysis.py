@@ -42,7 +42,16 @@ from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4}
 """Raised when the same rows would give other tables."""
-CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "seed", "skip_bad_lines")
+CHOICES = (
+    "interval",
+    "min_coverage",
+    "on_prefix",
+    "margin",
+    "tie_zone",
+    "conclusion",
+    "seed",
+    "skip_bad_lines",
+)
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 NOTES: Mapping[str, str] = words("probe")["notes"]
 

@@ -25,7 +25,7 @@ OF_TEST = {"mean_change": "estimate", "mean_change_low": "ci_low", "mean_change_
 
 
 def change_rows(
-    before: str, after: str, answers: Mapping[str, Answers], margins: Mapping[str, float], zone: float
+    before: str, after: str, answers: Mapping[str, Answers], margins: Mapping[str, float]
 ) -> tuple[list[Row], list[Row]]:
     """Make the rows of changes.csv and of changed_prompts.csv of two models, for every arm of `before`."""
     early, late = answers[before], answers[after]
@@ -39,11 +39,11 @@ def change_rows(
         for job_group, places in groups.items() if blocks and len(groups) > 2 else [(ALL, groups[ALL])]:
             jobs = {block.jobs[i] for i in places}
             own = [common.cut([*jobs.intersection(common.jobs)], common.templates) for common in blocks]
-            numbers, reason = _numbers(arm, own, early, margins, zone)
+            numbers, reason = _numbers(arm, own, early, margins)
             numbers["n_unmatched"] = int(answered[places].sum()) - numbers["n_prompts"]
             rows.append({**key, "job_group": job_group, **numbers, "reason": joined([note, reason])})
         if blocks and not _is_bounded(blocks) and all(common.inverse is None for common in blocks):
-            for (i, j), changed in change_of(blocks, early, arm, zone).listed():
+            for (i, j), changed in change_of(arm, blocks, early, margins).listed():
                 job, template = blocks[0].jobs[i], blocks[0].templates[j]
                 where = {"job": job, "job_group": early.group_of[job], "template_id": template}
                 texts: Any = early.asked.text(f"{arm.bias_type} template {template}") or ()
@@ -62,12 +62,14 @@ def matched(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], s
     return [block.cut(block.jobs, templates) for block in common], joined([note, incomplete])
 
 
-def change_of(blocks: Sequence[CrossedCells], asked: Answers, arm: Arm, zone: float) -> Change:
+def change_of(
+    arm: Arm, blocks: Sequence[CrossedCells], asked: Answers, margins: Mapping[str, float]
+) -> Change:
     """Take the first block as before and the last as after."""
     before, after = blocks[0], blocks[-1]
     frames = [*frame_places(before.templates, asked.frames(arm.bias_type)).values()]
     contrast, inverse = asked.contrast or asked.groups[:2], (before.inverse, after.inverse)
-    return Change(before.shares, after.shares, asked.groups, contrast, zone, inverse, frames)
+    return Change(before.shares, after.shares, asked.groups, contrast, margins, inverse, frames)
 
 
 def _is_bounded(blocks: Sequence[CrossedCells]) -> bool:
@@ -75,12 +77,12 @@ def _is_bounded(blocks: Sequence[CrossedCells]) -> bool:
 
 
 def _numbers(
-    arm: Arm, blocks: Sequence[CrossedCells], asked: Answers, margins: Mapping[str, float], zone: float
+    arm: Arm, blocks: Sequence[CrossedCells], asked: Answers, margins: Mapping[str, float]
 ) -> tuple[dict[str, Any], str | None]:
     """Make the numbers of one group of jobs; the mean is tested as in tests.csv, frames averaged."""
     if not blocks or not blocks[0].jobs:
         return {"n_prompts": 0}, None
-    change = change_of(blocks, asked, arm, zone)
+    change = change_of(arm, blocks, asked, margins)
     estimators = " against ".join(dict.fromkeys(str(block.estimator) for block in blocks))
     row: dict[str, Any] = {"estimator": estimators, "n_jobs": len(blocks[0].jobs)}
     row |= {"n_prompts": blocks[0].coverage.size, "coverage": min(float(b.coverage.mean()) for b in blocks)}

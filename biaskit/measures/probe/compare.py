@@ -47,7 +47,7 @@ def compare(comparison: Comparison) -> None:
     groups_of = {label: (own.groups, own.contrast or own.groups[:2]) for label, own in answers.items()}
 
     def changes(before: str, after: str) -> tuple[list[Row], list[Row]]:
-        return change_rows(before, after, answers, comparison.margins, comparison.zone)
+        return change_rows(before, after, answers, comparison.margins)
 
     comparison.add_changes(models, groups_of, changes)
     if left_out:

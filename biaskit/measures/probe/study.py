@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Keys, Margins, Study, key
+from biaskit.stats.changes import TIE_ZONE
+from biaskit.study.keys import MARGIN, MOST_SEED, OF_TIES, Choice, DebiasingChoice, Keys, Margins, Study, key
 
 
 class TemplateChoice(Choice):
@@ -35,7 +36,7 @@ class ProbeStudy(Study):
 
     analysis_keys: ClassVar[frozenset[str]] = frozenset(
         {
-            *("min_coverage", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock"),
+            *("min_coverage", "interval", "contrast", "margin", "tie_zone", "seed", "skip_bad_lines", "lock"),
             *("on_prefix", "table", "summary", "papers", "reference", "report", "conclusion"),
         }
     )
@@ -124,6 +125,7 @@ class ProbeStudy(Study):
     )
     contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
     margin: Margins = key({"share": 0.05, "group_gap": 0.1}, MARGIN)
+    tie_zone: float = key(TIE_ZONE, OF_TIES, ge=0, le=1)
     seed: int = key(1, "seed of bootstrap intervals", ge=0, le=MOST_SEED)
     table: TableTitles = key(TableTitles(), "titles of the rendered tables")
 

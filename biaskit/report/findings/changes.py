@@ -20,7 +20,7 @@ from biaskit.report.findings.sentence import (
     pronoun,
     sentence_of,
 )
-from biaskit.tables.coverage import WEAK
+from biaskit.tables.coverage import WEAK, is_under
 from biaskit.tables.query import Row, in_main_context, where
 
 MOST_SAID = 3
@@ -28,9 +28,11 @@ MOST_SAID = 3
 
 
 def said_rows(content: Content) -> list[Row]:
-    """Pick the rows of changes.csv that sentences and figures speak of: all jobs, no debiasing prompt."""
-    rows = where(content.between.get("changes", ()), job_group=ALL)
-    rows = in_main_context([row for row in rows if row["n_prompts"] and not row["debiasing_id"]])
+    """Pick the rows that sentences and figures speak of: of two runs, all jobs, no debiasing prompt."""
+    run_of = {model.label: model.run for model in content.models}
+    rows = where(content.between.get("changes", ()), job_group=ALL, debiasing_id=0)
+    rows = [row for row in rows if row["n_prompts"] and run_of[row["before"]] != run_of[row["after"]]]
+    rows = in_main_context(rows)
     return rows if len({(row["before"], row["after"]) for row in rows}) <= MOST_SAID else []
 
 
@@ -51,8 +53,9 @@ def changes(content: Content) -> Iterator[Sentence]:
 
 
 def _sentence(row: Row) -> Sentence:
-    said, n, jobs = shared_words()["changes"], row["n_flips"], count(row["n_jobs"], "job")
-    pieces: dict[str, Piece] = {"opening": opening(row["bias_type"], (row["coverage"],) * 2, whose="their")}
+    said, n, jobs = shared_words()["changes"], row["n_flips"], count(row["n_jobs"] or 0, "job")
+    coverage = None if row["coverage"] is None else (row["coverage"], row["coverage"])
+    pieces: dict[str, Piece] = {"opening": opening(row["bias_type"], coverage, whose="their")}
     pieces |= {"before": Foreign(row["before"]), "after": Foreign(row["after"]), "jobs": jobs, "mean": ""}
     pieces |= {"prompts": count(row["n_prompts"], "prompt"), "n": str(n), "near": ""}
     templates = said["none"] if row["flips_high"] is not None else said["none"][1:]
@@ -70,8 +73,9 @@ def _sentence(row: Row) -> Sentence:
         pieces["mean"] = said["equivalent"].format(margin=points(row["margin"]))
     pieces["rate"] = share_with_interval(row["flips"], row["flips_low"], row["flips_high"])
     pieces["most"] = percent(row["flips_high"] or 0)
-    using = measured_by(row["estimator"], f"{row['prompt_format']} prompts", jobs, notes=noted([row]))
-    text, weak = filled(*templates, **pieces), row["coverage"] < WEAK
+    asked = f"{row['prompt_format']} prompts, {jobs}" if row["n_jobs"] else count(row["n_prompts"], "pair")
+    using = measured_by(row["estimator"], asked, notes=noted([row]))
+    text, weak = filled(*templates, **pieces), is_under(coverage, WEAK)
     strength = CLEAR if n or row["separable"] else None
     about = f"changes-{row['bias_type']}"
     return sentence_of(text, "models", "models", "shown", using, about=about, strength=strength, weak=weak)
