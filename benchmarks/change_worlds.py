@@ -23,6 +23,7 @@ from biaskit.compare.changes import Change
 from biaskit.runs.sample_batches import ENOUGH
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.changes import (
+    TIE_ZONE,
     flip_interval,
     is_separable,
     mean_of_sizes,
@@ -53,7 +54,7 @@ class World:
         before = self.centre + _effects(rng, self.spread, n_jobs, n_templates)
         after = before + self.mean + _effects(rng, self.change, n_jobs, n_templates)
         shares = [np.stack([expit(side), expit(-side)]) for side in (before, after)]
-        return Change(*shares, GROUPS, GROUPS, {})
+        return Change(*shares, GROUPS, GROUPS, TIE_ZONE)
 
     def worlds(self, n: int) -> Iterator[tuple[np.random.Generator, Change]]:
         """The worlds, each with what samples of it are drawn by."""

@@ -56,14 +56,14 @@ def fits(value: Any, kind: str) -> bool:
 
 _NAMES: Mapping[str, str] = {
     TEXT: """model models bias_type context prompt_format system_prompt estimator device dtype endpoint_name
-        price occupation word_boundary method tokenizer shard""",
+        price occupation word_boundary method tokenizer shard axis""",
     PATH: "study out aliases write_requests",
     TEXT_OR_TEXTS: "jobs templates debiasing_prompts occupations api_key_env groups",
     TEXTS: "prompts",
     TARGET_WORDS: "target_words",
     POSITIVE: "samples per_gender max_samples max_samples_per_prompt max_new_tokens batch_size",
     WHOLE: "permutations seed continuations",
-    NUMBER: "max_cost difference",
+    NUMBER: "max_cost difference max_flips",
     KEYS: "settings",
 }
 """Kind → the parameters that are of it, in every function."""

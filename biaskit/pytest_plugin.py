@@ -36,7 +36,7 @@ def biaskit_check(request: pytest.FixtureRequest) -> Callable[..., CheckResult]:
         import biaskit as bk
 
         chosen = thresholds if thresholds is not None else request.config.getoption("--biaskit-thresholds")
-        if chosen is None:
+        if chosen is None and "max_flips" not in options:
             pytest.fail("Name thresholds: --biaskit-thresholds FILE, or thresholds=.", pytrace=False)
         try:
             result = bk.check(*runs, thresholds=chosen, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,19 +21,24 @@ from biaskit.workflow.check import check
     "check",
     epilog=examples(
         "biaskit check OLD-RUN NEW-RUN --thresholds check.toml",
+        "biaskit check RUN --baseline OLD-RUN --max-flips 0.05",
         "biaskit check RUN --thresholds check.toml --junit check.xml",
         "biaskit check runs/may runs/june --thresholds letters.toml",
         'biaskit check OLD-RUN NEW-RUN --thresholds check.toml --format github >> "$GITHUB_STEP_SUMMARY"',
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--thresholds", "FILE", "Thresholds: a TOML file with [[require]] tables.", required=True)
+@option("--thresholds", "FILE", "Thresholds: a TOML file with [[require]] tables.")
+@option("--baseline", "OLD-RUN", "The run before a change; its models are compared with those of RUN.")
+@option("--max-flips", "FRACTION", "Prompts that may have another most probable group, of all.", type=float)
 @option("--junit junit_file", "FILE", "Also write the result as JUnit XML.")
 @with_sides
 @with_format("Output format; github: Markdown for a step summary.", ("text", "json", "github"))
 def command(
     runs: tuple[str, ...],
-    thresholds: str,
+    thresholds: str | None,
+    baseline: str | None,
+    max_flips: float | None,
     junit_file: str | None,
     output_format: str,
     groups: tuple[str, ...],
@@ -45,7 +51,9 @@ def command(
     used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """
     paths = list(map(find_run, runs)) or [find_run(None)]
-    result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases)
+    old = find_run(baseline) if baseline else None
+    of_change: Any = {"baseline": old, "max_flips": max_flips}
+    result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases, **of_change)
     if junit_file is not None:
         write_or_refuse(Path(junit_file), junit(result))
     if output_format == "json":
@@ -58,7 +66,9 @@ def command(
                 "not_compared": list(outcome.not_compared),
                 "weak_evidence": list(outcome.weak),
             }
-            failing = [{"why": failing.why, "row": dict(failing.row)} for failing in outcome.failing]
+            failing = []
+            for one in outcome.failing:
+                failing.append({"why": one.why, "row": dict(one.row), "examples": list(one.examples)})
             requirements.append(stated | {"failing": failing})
         emit_json({"holds": result.holds, "requirements": requirements})
     else:

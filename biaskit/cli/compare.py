@@ -22,6 +22,7 @@ REQUIRE = (
     "Exit with code 4 unless every row of the contrast (default: models) that has a margin is equivalent"
     " within it."
 )
+AXIS = "A value for each RUN, in their order: bits=32,8,4. Shares and changes are followed along it."
 SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
 
 
@@ -31,15 +32,17 @@ SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
         "biaskit compare probe-run personas-run",
         "biaskit compare old new --require equivalent --set margin.share=0.03",
         "biaskit compare RUN --group small=a,b --group large=c,d",
+        "biaskit compare f32 q8 q4 --axis bits=32,8,4",
         "biaskit compare probe-run personas-run --aliases names.csv --format json",
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @option("--out", "DIR", "The comparison's folder; default: biaskit-runs/compare-MODEL-MODEL.")
 @option("--require", "equivalent[=CONTRAST]", REQUIRE)
+@option("--axis", "NAME=VALUES", AXIS)
 @with_sides
 @with_settings(
-    "margin.QUANTITY=NUMBER, such as margin.share=0.03: how close counts as equivalent. Repeatable."
+    "margin.QUANTITY=NUMBER: how close counts as equivalent; tie_zone=NUMBER: as nearly a tie. Repeatable."
 )
 @with_verbose
 @with_format()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,6 @@ from biaskit.common.wording import joined
 from biaskit.compare.pairs import SidePair, model_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.changes import (
-    TIE_ZONE,
     answers,
     flip_interval,
     is_separable,
@@ -31,7 +30,8 @@ ZONE = "tie_zone"
 LARGEST = 5
 """So many of the largest changes are listed beside every other answer."""
 MOST_MODELS = 5
-"""Of more each is held against the first alone: every flip of every pair would be millions of rows."""
+"""Of more each is held against the first and its namesakes: flips of all pairs would be millions of rows."""
+ABSOLUTE = ("mean_absolute_change", "mean_absolute_low", "mean_absolute_high")
 OF_SAMPLES = "sampling: single answers cannot be compared"
 
 
@@ -43,15 +43,14 @@ class Change:
     after: FloatArray
     groups: Sequence[str]
     contrast: Sequence[str]  # two of them; the share of the first is what changes
-    margins: Mapping[str, float]
+    zone: float  # of ties
     inverse: tuple[FloatArray | None, FloatArray | None] = (None, None)  # 1/n of sampled shares `[I, J]`
     frames: Sequence[Sequence[int]] = ()  # places of the templates that are one unit; none: each its own
 
     @cached_property
     def answers(self) -> tuple[IntArray, IntArray, BoolArray]:
         """The most probable group before and after, and whether a prompt is near a tie in either."""
-        zone = self.margins.get(ZONE, TIE_ZONE)
-        (old, near), (new, near_too) = (answers(shares, zone) for shares in (self.before, self.after))
+        (old, near), (new, near_too) = (answers(shares, self.zone) for shares in (self.before, self.after))
         return old, new, near | near_too
 
     @property
@@ -78,28 +77,34 @@ class Change:
         for one, other in (self.contrast, self.contrast[::-1]):
             is_this = (old == self.groups.index(one)) & (new == self.groups.index(other))
             row[f"{one}_to_{other}"] = int(is_this.sum())
-        return row | {"n_near_tie": n_near}
+        return row | {"n_near_tie": n_near, ZONE: self.zone}
+
+    @property
+    def squares(self) -> FloatArray:
+        """The square of each change, less what sampling adds; templates of a frame averaged."""
+        first = self.groups.index(self.contrast[0])
+        return self.by_frame(squares_without_noise(self.before[first], self.after[first], self.inverse))
 
     def numbers(self) -> tuple[dict[str, Any], str | None]:
         """Count and test over jobs and templates all of a row but the mean change; also returns a reason."""
-        first = self.groups.index(self.contrast[0])
-        squares = squares_without_noise(self.before[first], self.after[first], self.inverse)
-        squares = self._by_frame(squares)
+        squares = self.squares
         if np.isnan(squares).all():
             return {}, joined([OF_SAMPLES, "no prompt with two samples of both that name a group"])
         row: dict[str, Any] = {"typical_change": math.sqrt(max(float(np.nanmean(squares)), 0.0))}
         if self.inverse != (None, None):
             row["separable"], reason = is_separable(squares)
             return row, joined([OF_SAMPLES, reason])
-        absolute = mean_of_sizes(self._by_frame(np.abs(self.change)))
-        names = ("mean_absolute_change", "mean_absolute_low", "mean_absolute_high")
-        row |= {**dict(zip(names, absolute, strict=True)), **self.counts()}
-        flips = self._by_frame(self.flips.astype(np.float64))
+        for name, end in zip(("typical_low", "typical_high"), mean_of_sizes(squares)[1:], strict=True):
+            row[name] = None if end is None else math.sqrt(end)
+        absolute = mean_of_sizes(self.by_frame(np.abs(self.change)))
+        row |= {**dict(zip(ABSOLUTE, absolute, strict=True)), **self.counts()}
+        flips = self.by_frame(self.flips.astype(np.float64))
         row["flips_low"], row["flips_high"], reason = flip_interval(row["flips"], flips, self.flips.size)
         of_jobs = replace(self, before=self.before.mean(axis=-1), after=self.after.mean(axis=-1))
         return row | {"n_jobs_flipped": int(of_jobs.flips.sum())}, reason
 
-    def _by_frame(self, values: FloatArray) -> FloatArray:
+    def by_frame(self, values: FloatArray) -> FloatArray:
+        """Average the templates of each frame `[..., I, J]`."""
         means = [values[..., places].mean(axis=-1) for places in self.frames]
         return np.stack(means, axis=-1) if means else values
 
@@ -120,10 +125,11 @@ class Change:
                 yield place, row
 
 
-def pairs_of(models: Sequence[str]) -> Iterator[SidePair]:
-    """Pair every model with every earlier one, or with the first where there are more than `MOST_MODELS`."""
+def pairs_of(models: Sequence[str], most: int = MOST_MODELS) -> Iterator[SidePair]:
+    """Pair every model with every earlier one; of more than `most` with the first and with namesakes."""
     for later, earlier in model_pairs(models):
-        if len(models) <= MOST_MODELS or earlier.name == models[0]:
+        names = {side.name.partition(" (")[0] for side in (later, earlier)}
+        if len(models) <= most or earlier.name == models[0] or len(names) == 1:
             yield later, earlier
 
 

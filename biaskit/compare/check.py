@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
+from biaskit.records import ALL
 from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.contrast import MOST_SPREAD, Contrast
 from biaskit.stats.power import texts_to_show
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, distinct, grouped, in_main_context, undefined, where
+from biaskit.tables.query import Row, Tables, distinct, grouped, in_main_context, undefined, where
 
 Pair = tuple[str, str, str]
 """(measurement, later, earlier): two models to be compared."""
@@ -24,6 +26,7 @@ SHOWN = 5
 RATIO = "ratio"
 """The contrast of impact ratios: their margin and limit are lines, not distances from 0."""
 CI90 = ("ci90_low", "ci90_high")
+_OF_CHANGE = ("before", "after", "bias_type", "debiasing_id", "context", "prompt_format")
 NO_DIRECTION = {
     "no-clear-difference": "no clear difference",
     "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
@@ -36,13 +39,15 @@ NO_DIRECTION = {
 class Failing:
     """A row that does not show what is required, and why."""
 
-    row: Contrast
+    name: str
+    row: Row
     why: str
+    examples: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The row and the reason in one line."""
-        return f"{named(self.row)}: {self.why}"
+        return f"{self.name}: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +95,12 @@ class Outcome:
     def lines(self) -> tuple[str, ...]:
         """What does not hold, row by row, at most `SHOWN` of each kind."""
         n_more = len(self.failing) - SHOWN
+        shown = [(failing.text, *failing.examples) for failing in self.failing[:SHOWN]]
+        table = "tests.csv" if self.require.max_flips is None else "changes.csv"
         return (
             *(f"not compared: {pair}" for pair in self.not_compared[:SHOWN]),
-            *(failing.text for failing in self.failing[:SHOWN]),
-            *((f"and {n_more} more rows of tests.csv",) if n_more > 0 else ()),
+            *chain.from_iterable(shown),
+            *((f"and {n_more} more rows of {table}",) if n_more > 0 else ()),
         )
 
 
@@ -144,22 +151,27 @@ def judge_thresholds(
     *,
     pairs: Sequence[Pair] = (),
     coverage: Coverage | None = None,
+    changes: Tables | None = None,
 ) -> CheckResult:
-    """Hold rows of tests.csv against thresholds.
+    """Hold rows of tests.csv, and what changed between two models, against thresholds.
 
     Args:
         rows: with the verdicts of one page (`stats.verdict.with_verdicts`).
         pairs: must have a row of the contrast `models`; a model that could not be compared does not pass.
         coverage: of each model that was probed.
+        changes: rows of changes.csv and changed_prompts.csv.
     """
     outcomes = []
     for require in required:
+        if require.max_flips is not None:
+            outcomes.append(_judge_flips(require, changes or {}, pairs))
+            continue
         selected = [row for row in rows if _selects(require, row)]
         failing = []
         held: dict[str, float | None] = {}
         for row in selected:
             if why := _why_not(require, row, coverage or {}):
-                failing.append(Failing(row, why))
+                failing.append(Failing(named(row), row, why))
             if row.quantity != OUTCOME_SHARE:
                 held.update(_held(row, coverage or {}))
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
@@ -181,6 +193,54 @@ def require_equivalent(
     """Judge whether every row of a contrast that has a margin is equivalent. Raises `UsageError`."""
     required = [requirement({"contrast": contrast}, "--require")]
     return judge_thresholds(required, rows, pairs=pairs, coverage=coverage).outcomes[0]
+
+
+def _judge_flips(require: Require, changes: Tables, pairs: Sequence[Pair]) -> Outcome:
+    """Judge rates of flips themselves, not their intervals: a build asks the same prompts each time."""
+    rows, models = where(changes.get("changes", ()), job_group=ALL, **require.where), {*require.models}
+    rows = [row for row in rows if not models or {row["before"], row["after"]} <= models]
+    prompts = grouped(where(changes.get("changed_prompts", ()), near_tie=False), *_OF_CHANGE)
+    failing = []
+    for row in rows:
+        key = tuple(row[column] for column in _OF_CHANGE)
+        if why := _why_changed(require, row):
+            flips = [one for one in prompts.get(key, ()) if one["answer_before"] != one["answer_after"]]
+            prompt = f"debiasing prompt {row['debiasing_id']}" if row["debiasing_id"] else ""
+            where_ = [row["bias_type"], row["context"], row["prompt_format"], prompt]
+            name = ", ".join(filter(None, (f"{row['after']} - {row['before']}", *where_)))
+            failing.append(Failing(name, row, why, tuple(map(_in_words, flips[:SHOWN]))))
+    done = {frozenset((row["before"], row["after"])) for row in rows}
+    asked = [pair for _, *pair in pairs if not models or {*pair} <= models]
+    missing = [" and ".join(pair) for pair in asked if frozenset(pair) not in done]
+    missing += models - set().union(*done, *asked)
+    weak = dict.fromkeys(row["after"] for row in rows if (row["coverage"] or 1.0) < WEAK)
+    return Outcome(require, len(rows), tuple(failing), tuple(missing), tuple(weak))
+
+
+def _why_changed(require: Require, row: Row) -> str:
+    """Say why a row of changes.csv does not show that few answers flip; "" where it does."""
+    if row["n_unmatched"]:
+        return f"{count(row['n_unmatched'], 'prompt')} of {row['before']} have no match in {row['after']}"
+    if row["n_flips"] is None:
+        return f"not measured ({row['reason']})"
+    if row["n_prompts"] < (require.min_n or 0):
+        return f"based on {row['n_prompts']:,}, fewer than {require.min_n:,}"
+    if (row["coverage"] or 0.0) < (require.min_coverage or 0.0):
+        return (
+            f"coverage is {percent(row['coverage'] or 0.0)} %, below {percent(require.min_coverage or 0.0)} %"
+        )
+    if row["flips"] <= (require.max_flips or 0.0):
+        return ""
+    return f"{row['n_flips']} of {count(row['n_prompts'], 'prompt')} flipped, {percent(row['flips'])} %"
+
+
+def _in_words(prompt: Row) -> str:
+    """Write a flip in one line: 'female 52 % → male 61 %: the prompt'."""
+    sides = []
+    for side in ("before", "after"):
+        group = prompt[f"answer_{side}"]
+        sides.append(f"{group} {percent(prompt[f'{group}_{side}'])} %")
+    return f"{' → '.join(sides)}: {prompt['prompt']}"
 
 
 def _selects(require: Require, row: Contrast) -> bool:

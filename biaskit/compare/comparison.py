@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from biaskit.compare.changes import CHANGES, completed, pairs_of
+from biaskit.compare.changes import CHANGES, MOST_MODELS, completed, pairs_of
 from biaskit.compare.conditions import measured_differently
 from biaskit.compare.pairs import (
     PairTests,
@@ -17,6 +18,7 @@ from biaskit.compare.pairs import (
     pairs_of_groups,
     rows_of_pairs,
 )
+from biaskit.errors import UsageError
 from biaskit.measurement import KINDS, folders
 from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
 from biaskit.stats.contrast import Contrast
@@ -26,6 +28,7 @@ from biaskit.tables.query import Row
 
 MODELS = "models"
 """The contrast of tests between models."""
+FEWEST_VALUES = 3
 
 
 @dataclass(slots=True)
@@ -41,6 +44,29 @@ class ComparisonTables:
 
 
 @dataclass(frozen=True, slots=True)
+class Axis:
+    """What the models of a comparison differ in, with the value of each, in the order named."""
+
+    name: str
+    values: Mapping[str, float]
+
+    @classmethod
+    def of(cls, text: str, models: Sequence[str]) -> Axis:
+        """Read NAME=VALUE,VALUE,…, a value for each model, three at least. Raises `UsageError`."""
+        name, _, listed = text.partition("=")
+        try:
+            values = [float(value) for value in listed.split(",")]
+        except ValueError:
+            values = []
+        if not name.strip() or len(values) < FEWEST_VALUES or not all(map(math.isfinite, values)):
+            raise UsageError(f"--axis {text}: write NAME=VALUE,VALUE,VALUE, such as bits=32,8,4.")
+        if len(values) != len(models) or len(set(values)) < 2:
+            names = ", ".join(models)
+            raise UsageError(f"--axis {text}: give each of these models a value, not all the same: {names}.")
+        return cls(name.strip(), dict(zip(models, values, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """What a kind's tests between models need, and the tables that they add to."""
 
@@ -49,6 +75,7 @@ class Comparison:
     aliases: Mapping[str, str]  # name → the name that stands for it (`compare/aliases.py`)
     margins: Mapping[str, float]  # quantity → half width of "equivalent within"; and `tie_zone`
     tables: ComparisonTables
+    axis: Axis | None = None
 
     def runs(self, kind: str) -> list[StoredRun]:
         """List the runs of a kind in the order they were named."""
@@ -89,7 +116,8 @@ class Comparison:
         `groups_of`: model → groups and contrast; `change`: makes the rows of an earlier and a later model.
         """
         tables = self.tables
-        for later, earlier in pairs_of([model.label for model in models]):
+        most = MOST_MODELS if self.axis is None else 0
+        for later, earlier in pairs_of([model.label for model in models], most):
             groups, (first, second) = groups_of[earlier.name]
             if {*groups} == {*groups_of[later.name][0]}:
                 tables.groups |= dict.fromkeys(groups)
@@ -104,16 +132,17 @@ def compare_collection(
     groups: Sequence[Side] = (),
     aliases: Mapping[str, str] | None = None,
     margins: Mapping[str, float],
+    axis: Axis | None = None,
 ) -> ComparisonTables:
     """Compare every model with every other of its kind, later named − earlier, and relate the kinds."""
     tables = ComparisonTables(notes=list(collection.notes))
-    comparison = Comparison(collection, groups, aliases or {}, margins, tables)
+    comparison = Comparison(collection, groups, aliases or {}, margins, tables, axis)
     for kind in KINDS:
         labels = [model.label for model in comparison.models(comparison.runs(kind))]
         tables.pairs += [(kind, later.name, earlier.name) for later, earlier in model_pairs(labels)]
     for folder in folders():
         folder.compare(comparison)
-    for name in CHANGES:
+    for name in (*CHANGES, "curve"):
         if name in tables.rows:
             tables.rows[name] = completed(name, tables.rows[name], [*tables.groups], tables.contrast)
     tables.tests = adjust(tables.tests, rule_of(collection.parts))

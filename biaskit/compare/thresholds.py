@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from biaskit.common.inputs import Inputs
+from biaskit.common.wording import percent
 from biaskit.errors import UsageError, nearest
 from biaskit.measurement import specs
 from biaskit.study.keys import in_fractions
@@ -19,6 +20,7 @@ _ROLES = [role for spec in specs().values() for role in spec.get("roles", ())]
 CONTRASTS = tuple(dict.fromkeys(role["contrast"] for role in _ROLES))
 WHERE = ("quantity", "measurement", "gender", "bias_type", "context", "prompt_format", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""
+OF_FLIPS = ("max_flips", "bias_type", "prompt_format", "models", "min_n", "min_coverage", "name")
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
 
@@ -40,8 +42,11 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     margin: float | None = Field(None, ge=0, allow_inf_nan=False)
     # Beyond ±limit it must not: its 95 % interval reaches inside. A wide one does, so `min_n` is needed too.
     limit: float | None = Field(None, ge=0, allow_inf_nan=False)
+    # At most this part of the prompts may flip, in every row of changes.csv that is of all jobs.
+    max_flips: float | None = Field(None, ge=0, le=1)
     models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()  # labels; each must have a row
-    min_n: int | None = Field(None, ge=1)  # jobs, occupations, pairs, own texts: what a row must rest on
+    # Jobs, occupations, pairs, own texts, of `max_flips` prompts: what a row must rest on.
+    min_n: int | None = Field(None, ge=1)
     min_coverage: float | None = Field(None, ge=0, le=1)  # of each model that was probed
     # Columns, with the value that a row must have.
     quantity: str | None = None
@@ -61,6 +66,8 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
                 f"there is no contrast {self.contrast!r}.{nearest(self.contrast, CONTRASTS)}"
                 f" Known: {', '.join(CONTRASTS)}"
             )
+        if self.max_flips is not None and (others := self.model_fields_set - {*OF_FLIPS}):
+            raise ValueError(f"max_flips takes {', '.join(OF_FLIPS[1:])}, not {min(others)}")
         if self.margin is not None and self.limit is not None:
             raise ValueError("margin is stricter than limit: give one of them")
         if self.has_own_line and self.quantity is None and self.contrast != "ratio":
@@ -85,6 +92,9 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         """Its own name, or else what it requires."""
         if self.name:
             return self.name
+        if self.max_flips is not None:
+            of = "".join(f", {value}" for value in self.where.values())
+            return f"at most {percent(self.max_flips)} % of prompts flip{of}"
         narrowed = "".join(f", {value}" for value in self.where.values())
         if self.contrast == "ratio":
             end = "surely at least" if self.limit is None else "not surely below"

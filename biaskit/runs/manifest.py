@@ -69,6 +69,7 @@ class _Runs(_Table):
     runs: Annotated[list[_Run], Field(min_length=1)]
     groups: list[str] = []
     aliases: str | None = None
+    axis: str | None = None
 
 
 R = TypeVar("R")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.compare.check import CheckResult, coverage_of_parts, judge_thresholds
-from biaskit.compare.thresholds import read_thresholds
+from biaskit.compare.changes import CHANGES
+from biaskit.compare.check import CheckResult, Pair, coverage_of_parts, judge_thresholds
+from biaskit.compare.thresholds import read_thresholds, requirement
+from biaskit.errors import UsageError
 from biaskit.report.content import Content
 from biaskit.report.result import RunResult
 from biaskit.workflow.analyze import gathered
@@ -18,7 +20,9 @@ from biaskit.workflow.compare import compared_tables
 @checked()
 def check(
     *runs: str | Path | RunResult,
-    thresholds: str | Path | Mapping[str, Any],
+    thresholds: str | Path | Mapping[str, Any] | None = None,
+    baseline: str | Path | RunResult | None = None,
+    max_flips: float | None = None,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
 ) -> CheckResult:
@@ -31,14 +35,35 @@ def check(
     Args:
         runs: folders or results of probes or of texts, one or several.
         thresholds: a TOML file of thresholds, or what such a file would contain.
+        baseline: the run before a change; only its models are compared with those of `runs`.
+        max_flips: at most this part of the prompts may have another most probable group.
         groups, aliases: as `bk.compare` takes them.
 
     Returns the outcome, true where every requirement holds; `text` says which does not, and by how much.
     Raises `BiaskitError` where the thresholds or a run cannot be read.
     """
-    required = read_thresholds(thresholds)
-    collection = gathered(runs, "check RUN --thresholds FILE")
+    required = [] if thresholds is None else read_thresholds(thresholds)
+    if max_flips is not None:
+        required.append(requirement({"max_flips": max_flips}, "--max-flips"))
+    if not required:
+        raise UsageError("Nothing is required: name --thresholds FILE, or --max-flips 0.05 with --baseline.")
+    named = runs if baseline is None else (baseline, *runs)
+    collection = gathered(named, "check RUN --thresholds FILE")
     compared = compared_tables(collection, groups, aliases)
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
-    coverage = coverage_of_parts(collection.parts)
-    return judge_thresholds(required, content.every_test, pairs=compared.pairs, coverage=coverage)
+    coverage, pairs, changes = coverage_of_parts(collection.parts), compared.pairs, dict(compared.rows)
+    if baseline is not None:
+        own = {here: label for run in collection.runs for label, here in run.names.items()}
+        pairs = _of_baseline(pairs, {*collection.runs[0].names.values()}, own)
+        kept = {(before, after) for _, after, before in pairs}
+        for name in CHANGES:
+            changes[name] = [row for row in changes.get(name, ()) if (row["before"], row["after"]) in kept]
+    return judge_thresholds(required, content.every_test, pairs=pairs, coverage=coverage, changes=changes)
+
+
+def _of_baseline(pairs: Sequence[Pair], old: Container[str], own: Mapping[str, str]) -> list[Pair]:
+    """Pair each model with the baseline's of the same label in its own run; without one, with every one."""
+    crossing = [pair for pair in pairs if pair[2] in old and pair[1] not in old]
+    namesakes = [pair for pair in crossing if own[pair[1]] == own[pair[2]]]
+    found = {after for _, after, _ in namesakes}
+    return [*namesakes, *(pair for pair in crossing if pair[1] not in found)]

@@ -15,7 +15,7 @@ from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
 from biaskit.compare.changes import ZONE
 from biaskit.compare.check import Outcome, coverage_of_parts, require_equivalent
-from biaskit.compare.comparison import ComparisonTables, compare_collection
+from biaskit.compare.comparison import Axis, ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.models.entry import ModelEntry
@@ -51,6 +51,7 @@ class ComparisonResult(RunResult):
 
     changes = table_property("changes")
     changed_prompts = table_property("changed_prompts")
+    curve = table_property("curve")
     gaps = table_property("gaps")
     srb_change = table_property("srb_change")
 
@@ -108,6 +109,7 @@ def compare(
     out: str | Path | None = None,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
+    axis: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ComparisonResult:
     """Compare the models of several runs, or of one, from stored tables alone.
@@ -124,14 +126,15 @@ def compare(
         out: the comparison's folder; by default biaskit-runs/compare-MODEL-MODEL.
         groups: "NAME=LABEL,LABEL", at least two: their means are compared.
         aliases: a file of two columns, two names of one occupation a line, so that probes and texts meet.
+        axis: "NAME=VALUE,VALUE,…", a value for each run: the table `curve` follows shares along it.
         settings: margins within which a difference counts as equivalent, such as `{"margin.share": 0.1}`, and
             how far apart two groups are nearly a tie, `{"tie_zone": 0.04}`.
 
-    Returns a `ComparisonResult` with the tables `tests`, `gaps` and `srb_change`, and `equivalent()`. Raises
+    Returns a `ComparisonResult` with the tables `tests`, `changes`, `gaps`, …, and `equivalent()`. Raises
     `BiaskitError` where a run cannot be read or there is only one model.
     """
     collection = gathered(runs, "compare RUN RUN")
-    return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
+    return compare_gathered(collection, out=out, groups=groups, aliases=aliases, axis=axis, settings=settings)
 
 
 def compare_gathered(
@@ -140,6 +143,7 @@ def compare_gathered(
     out: str | Path | None = None,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
+    axis: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ComparisonResult:
     """Do what `compare` does, for runs whose tables are read already."""
@@ -152,7 +156,8 @@ def compare_gathered(
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
     margins, notes = margins_of(collection, settings or {})
     sides = named_groups(groups, labels)
-    tables = compare_collection(collection, groups=sides, aliases=joined, margins=margins)
+    along = Axis.of(axis, labels) if axis is not None else None
+    tables = compare_collection(collection, groups=sides, aliases=joined, margins=margins, axis=along)
     tables.notes += notes
     runs = []
     for run in collection.runs:
@@ -165,6 +170,8 @@ def compare_gathered(
         "aliases": dict(sorted(joined.items())),
         "margins": dict(sorted(margins.items())),
     }
+    if axis is not None:
+        question["axis"] = axis
     with run_folder(COMPARISON, labels, question, out) as path:
         content = _write(path, _manifest(path, collection, question, aliases), collection, tables)
     return ComparisonResult(path, tuple(tables.notes), content=content, pairs=tuple(tables.pairs))
@@ -243,6 +250,8 @@ def _manifest(
         "aliases": os.path.relpath(aliases, path) if aliases is not None else None,
         "margins": question["margins"],
     }
+    if "axis" in question:
+        resolved["axis"] = question["axis"]
     aliases_digest = digest(question["aliases"])[:12] if question["aliases"] else ""
     margins = ",".join(f"{name}:{value:g}" for name, value in question["margins"].items())
     signed = {
@@ -254,6 +263,7 @@ def _manifest(
         "aliases": aliases_digest,
         "margins": margins,
     }
+    signed["axis"] = question.get("axis", "")
     asked = {"question": question, "resolved": resolved, "models": models}
     how = {"command": command_line(), "signature": signature(signed)}
     return ComparisonManifest.new(COMPARISON, study, **asked, **how)

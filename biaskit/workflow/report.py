@@ -218,6 +218,7 @@ def _content(
 ) -> tuple[Content, Path]:
     """Gather everything the page shows, and name the folder that figures and tables go to."""
     compared, paths, groups, aliases = _named(runs, groups, aliases)
+    axis = read_manifest(compared).resolved.get("axis") if compared is not None else None
     make_fit(paths, watcher)
     collection = gather(paths)
     command = ["biaskit", "report", *map(str, paths)]
@@ -239,7 +240,7 @@ def _content(
         if out is not None and target is not None and not may_write(target.parent if alone else target):
             target = expanded(out).parent / "comparison"
         comparison = compare_gathered(
-            collection, out=target, groups=groups, aliases=aliases, settings=margins
+            collection, out=target, groups=groups, aliases=aliases, axis=axis, settings=margins
         )
         between = comparison.content.between
         notes = tuple(dict.fromkeys((*notes, *comparison.warnings)))

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.compare.changes import Change, shown_prompt
+from biaskit.compare.changes import ZONE, Change, shown_prompt
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
+from biaskit.stats.changes import TIE_ZONE
 from biaskit.stats.clustered import gap_of_pairs, mean_of_pairs
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
@@ -118,7 +119,7 @@ def _change_rows(
     if not common:
         return [{**row, "reason": "no pair that both answered"}], []
     old, new = (np.stack([share, 1 - share]) for share in shares)
-    change = Change(old, new, WOMEN_AND_MEN, WOMEN_AND_MEN, margins)
+    change = Change(old, new, WOMEN_AND_MEN, WOMEN_AND_MEN, margins.get(ZONE, TIE_ZONE))
     changed: list[Row] = []
     for (i,), numbers in change.listed():
         pair, (_, prefix, *sentences) = scores[before][common[i]], common[i]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.compare.changes import Change, shown_prompt
+from biaskit.compare.changes import ZONE, Change, shown_prompt
 from biaskit.compare.comparison import MODELS
 from biaskit.compare.same_prompts import SLOT
 from biaskit.measures.probe.compare_cells import Answers, asked_alike, common_cells
 from biaskit.measures.probe.contrasts import scope_of
 from biaskit.records import ALL
 from biaskit.stats.arms import BOUNDED, Arm, CrossedCells, complete_in_all, frame_places, rows_of_groups
+from biaskit.stats.changes import TIE_ZONE
 from biaskit.stats.contrasts import within_jobs
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
@@ -35,14 +36,13 @@ def change_rows(
         key: dict[str, Any] = {"before": before, "after": after, **arm._asdict()}
         answered = ~np.isnan(block.shares[0])
         blocks, note = matched(arm, [early, late])
-        groups = {ALL: [*range(len(block.jobs))], **rows_of_groups(block.jobs, early.group_of)}
-        for job_group, places in groups.items() if blocks and len(groups) > 2 else [(ALL, groups[ALL])]:
-            jobs = {block.jobs[i] for i in places}
-            own = [common.cut([*jobs.intersection(common.jobs)], common.templates) for common in blocks]
+        for job_group, jobs in groups_of(block.jobs, early).items() if blocks else [(ALL, block.jobs)]:
+            own = [common.cut([*{*jobs} & {*common.jobs}], common.templates) for common in blocks]
             numbers, reason = _numbers(arm, own, early, margins)
+            places = [job in jobs for job in block.jobs]
             numbers["n_unmatched"] = int(answered[places].sum()) - numbers["n_prompts"]
             rows.append({**key, "job_group": job_group, **numbers, "reason": joined([note, reason])})
-        if blocks and not _is_bounded(blocks) and all(common.inverse is None for common in blocks):
+        if blocks and not is_bounded(blocks) and all(common.inverse is None for common in blocks):
             for (i, j), changed in change_of(arm, blocks, early, margins).listed():
                 job, template = blocks[0].jobs[i], blocks[0].templates[j]
                 where = {"job": job, "job_group": early.group_of[job], "template_id": template}
@@ -62,6 +62,14 @@ def matched(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], s
     return [block.cut(block.jobs, templates) for block in common], joined([note, incomplete])
 
 
+def groups_of(jobs: Sequence[str], asked: Answers) -> dict[str, Sequence[str]]:
+    """Map each group of jobs to its jobs, `all` first, alone where there is only one group."""
+    groups: dict[str, Sequence[str]] = {ALL: jobs}
+    for name, places in rows_of_groups(jobs, asked.group_of).items():
+        groups.setdefault(name, [jobs[i] for i in places])
+    return groups if len(groups) > 2 else {ALL: jobs}
+
+
 def change_of(
     arm: Arm, blocks: Sequence[CrossedCells], asked: Answers, margins: Mapping[str, float]
 ) -> Change:
@@ -69,10 +77,12 @@ def change_of(
     before, after = blocks[0], blocks[-1]
     frames = [*frame_places(before.templates, asked.frames(arm.bias_type)).values()]
     contrast, inverse = asked.contrast or asked.groups[:2], (before.inverse, after.inverse)
-    return Change(before.shares, after.shares, asked.groups, contrast, margins, inverse, frames)
+    zone = margins.get(ZONE, TIE_ZONE)
+    return Change(before.shares, after.shares, asked.groups, contrast, zone, inverse, frames)
 
 
-def _is_bounded(blocks: Sequence[CrossedCells]) -> bool:
+def is_bounded(blocks: Sequence[CrossedCells]) -> bool:
+    """Tell whether shares of a block are known between bounds alone."""
     return any(block.estimator == BOUNDED for block in blocks)
 
 
@@ -92,6 +102,6 @@ def _numbers(
     test = within_jobs(*sides, scope=scope_of(arm, MODELS), margins=margins)[-1]
     row |= {column: test[name] for column, name in OF_TEST.items()}
     row |= {"margin": test.margin, "equivalent": test.equivalent}
-    numbers, reason = ({}, OF_BOUNDS) if _is_bounded(blocks) else change.numbers()
+    numbers, reason = ({}, OF_BOUNDS) if is_bounded(blocks) else change.numbers()
     differ = f"{ESTIMATORS_DIFFER}: {estimators}" if " against " in estimators else None
     return row | numbers, joined([differ, reason])

@@ -15,6 +15,7 @@ from biaskit.compare.pairs import (
     rows_of_pairs,
 )
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.measures.probe.axis import along_axis
 from biaskit.measures.probe.changes import change_rows
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
@@ -50,6 +51,10 @@ def compare(comparison: Comparison) -> None:
         return change_rows(before, after, answers, comparison.margins)
 
     comparison.add_changes(models, groups_of, changes)
+    if comparison.axis is not None and {*comparison.axis.values} <= answers.keys():
+        rows, tests = along_axis(comparison.axis, answers, comparison.margins)
+        comparison.tables.rows["curve"] += rows
+        comparison.tables.tests += tests
     if left_out:
         notes.append(f"Left out, since not all models had the same prompts: {'; '.join(left_out)}.")
     notes += without_answers([model.label for model in models], outcomes)
