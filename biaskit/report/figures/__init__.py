@@ -31,7 +31,11 @@ def draw_all(content: Content) -> tuple[Figure, ...]:
                 n += 1
                 name = f"{figure.name}-{n}"
             figures[name] = replace(figure, name=name)
-    return tuple(sorted(figures.values(), key=lambda figure: figure.question != FIRST))
+    in_order = sorted(figures.values(), key=lambda figure: figure.question != FIRST)
+    return (
+        *in_order[:1],
+        *(replace(figure, question=figure.question or "models") for figure in in_order[1:]),
+    )
 
 
 def _drawn(content: Content, folder: Measurement) -> Iterator[Figure]:

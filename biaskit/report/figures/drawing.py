@@ -234,7 +234,11 @@ def _draw_square(axes: Axes, square: Square, letters: int) -> None:
         axes.plot([x, x_end], [y, y_end], color=INK, lw=0.8, ls=style, zorder=1)
     for mark, spots in square.spots.items():
         xs, ys, lows, highs = (list(map(attrgetter(name), spots)) for name in ("x", "y", "low", "high"))
-        axes.vlines(xs, lows, highs, color=mark.colour, lw=0.6)
+        if square.joined:
+            axes.fill_between(xs, lows, highs, color=mark.colour, alpha=0.2, lw=0)
+            axes.plot(xs, ys, color=mark.colour, lw=0.9)
+        else:
+            axes.vlines(xs, lows, highs, color=mark.colour, lw=0.6)
         axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     for spot in square.named:
         side, shift = "left", (5, 0)
@@ -261,7 +265,7 @@ def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
         across(axis.line, color=INK, lw=0.8, ls=":", zorder=1)
     if axis.margin is not None:
         band: Any = {"facecolor": "none", "edgecolor": GRID, "hatch": "/////", "linewidth": 0, "zorder": 0}
-        axes.axvspan(-axis.margin, axis.margin, **band)
+        (axes.axvspan if which == "x" else axes.axhspan)(-axis.margin, axis.margin, **band)
 
 
 def marker_style(mark: Mark, fill: str = "", size: float = 4.2) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Axis:
     high: float
     unit: Literal["%", "points", ""] = ""
     line: float | None = None  # dotted
-    margin: float | None = None  # of equivalence, around 0
+    margin: float | None = None  # of equivalence or of ties, around 0
     ticks: Sequence[float] | None = None
     whole: bool = False  # ticks are whole numbers
 
@@ -122,6 +122,7 @@ class Square:
     lines: Sequence[tuple[tuple[float, float], tuple[float, float], str]] = ()
     named: Sequence[Spot] = ()
     notes: Sequence[str] = ()  # below the level axis
+    joined: bool = False  # spots by a line, their intervals by a band
 
     def in_words(self, _: Mapping[object, str]) -> Iterator[str]:
         """Count the spots, name the axes, repeat the notes."""

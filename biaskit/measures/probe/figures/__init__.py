@@ -8,7 +8,8 @@ from biaskit.measures.probe.figures.debiasing import debiasing
 from biaskit.measures.probe.figures.groups import groups, variance
 from biaskit.measures.probe.figures.jobs import jobs, workforce
 from biaskit.measures.probe.figures.outcomes import outcomes
-from biaskit.report.figures import FigureKind
+from biaskit.report.figures import FIRST, FigureKind
+from biaskit.report.figures.changes import flipped, unflipped
 from biaskit.report.figures.differences import are_many, models
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.model_rows import MOST_MODELS, Answers, side_by_side
@@ -19,9 +20,10 @@ from biaskit.report.questions import QuestionId
 def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
     """Name the kinds of figures in the order of the page."""
     return {
+        FIRST: (flipped,),
         "say": (groups, workforce, jobs),
         "else": (outcomes,),
-        "models": (models, every_model),
+        "models": (models, every_model, unflipped),
         "help": (debiasing,),
         "sure": (variance,),
     }
