@@ -32,10 +32,9 @@ def draw_all(content: Content) -> tuple[Figure, ...]:
                 name = f"{figure.name}-{n}"
             figures[name] = replace(figure, name=name)
     in_order = sorted(figures.values(), key=lambda figure: figure.question != FIRST)
-    return (
-        *in_order[:1],
-        *(replace(figure, question=figure.question or "models") for figure in in_order[1:]),
-    )
+    for place, figure in enumerate(in_order[1:], 1):
+        in_order[place] = replace(figure, question=figure.question or "models")
+    return tuple(in_order)
 
 
 def _drawn(content: Content, folder: Measurement) -> Iterator[Figure]:

@@ -11,7 +11,7 @@ from biaskit.report.figures.style import GREY, Mark, asked, cut, look_of, people
 from biaskit.report.figures.view import View
 from biaskit.report.findings.changes import said_rows
 from biaskit.report.findings.claims import shared_words
-from biaskit.tables.query import Row, distinct, grouped, in_main_context, where
+from biaskit.tables.query import Row, among, defined, distinct, grouped, in_main_context, where
 
 SAME = Mark(GREY, "o")
 MARKERS = ("^", "v", "D", "s", "P", "X")
