@@ -91,7 +91,7 @@ class Change:
         if np.isnan(squares).all():
             return {}, joined([OF_SAMPLES, "no prompt with two samples of both that name a group"])
         row: dict[str, Any] = {"typical_change": math.sqrt(max(float(np.nanmean(squares)), 0.0))}
-        if self.inverse != (None, None):
+        if any(of_side is not None for of_side in self.inverse):
             row["separable"], reason = is_separable(squares)
             return row, joined([OF_SAMPLES, reason])
         for name, end in zip(("typical_low", "typical_high"), mean_of_sizes(squares)[1:], strict=True):

@@ -42,7 +42,7 @@ def flip_interval(rate: float, flips: FloatArray, n: int) -> tuple[float | None,
         size = min(max(inner / float(spread.variance), 2.0), n) if spread.variance else float(n)
         dof = float(spread.dof)
     if not dof:
-        return None, None, "one job without a difference between templates: no interval"
+        return None, None, "one job, and none or all flip: no interval"
     t2 = float(stdtrit(dof, 0.975)) ** 2
     middle, reach = rate + t2 / (2 * size), math.sqrt(t2 * (inner / size + t2 / (4 * size**2)))
     low, high = (middle - reach) / (1 + t2 / size), (middle + reach) / (1 + t2 / size)
