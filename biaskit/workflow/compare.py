@@ -59,7 +59,7 @@ class ComparisonResult(RunResult):
         """Return every table that this comparison made, by name, as typed rows.
 
         >>> list(compared.tables())
-        ['tests']
+        ['changes', 'tests']
         """
         return read_set(self.path).rows()
 

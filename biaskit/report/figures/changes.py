@@ -66,12 +66,12 @@ def _square(view: View, row: Row, marks: Mapping[str, Mark]) -> Square:
             now[prompt["template_id"], prompt["job"]] = marks[prompt["answer_after"]]
     before, after = (view.rows("probe_prompts", model=row[side], **key) for side in ("before", "after"))
     cells = grouped(after, "template_id", "job")
-    spots: dict[Mark, list[Spot]] = {mark: [] for mark in (SAME, *marks.values())}
+    spots: dict[Mark, list[Spot]] = {}  # none empty: matplotlib's layout collapses
     for old in before:
         place = old["template_id"], old["job"]
         for new in cells.get(place, ()):
             x, y = number(old[first]) - number(old[second]), number(new[first]) - number(new[second])
-            spots[now.get(place, SAME)].append(Spot(old["job"], x, y))
+            spots.setdefault(now.get(place, SAME), []).append(Spot(old["job"], x, y))
     x_axis, y_axis = (
         Axis(cut(row[side], 18), -1, 1, "points", 0, row["tie_zone"]) for side in ("before", "after")
     )
