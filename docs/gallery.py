@@ -33,6 +33,7 @@ class Shown:
 
 
 SHOWN = (
+    Shown("report.figures.changes.flipped", "change", ("before", "after")),
     Shown("agree.figures.answer", "answer", ("occugender",)),
     Shown("agree.figures.answer", "answer-both", ("gasp", "texts"), "answer"),
     Shown("agree.figures.answer", "base-and-chat", ("pair",), "answer"),

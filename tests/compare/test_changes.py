@@ -425,7 +425,7 @@ def test_the_floor_is_said_of_float32_alone(tmp_path: Path) -> None:
     def said(dtype: str) -> bool:
         entries = {name: {"details": {"dtype": dtype}} for name in ("old", "new")}
         result = compared(tmp_path / dtype, shares_by(1), shares_by(2), entries=entries)
-        return any("The same weights asked again" in one.text for one in hold(result.content))
+        return any("The same weights queried again" in one.text for one in hold(result.content))
 
     assert [True, False] == [said("float32"), said("bfloat16")]
 

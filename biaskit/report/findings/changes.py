@@ -48,7 +48,7 @@ def changes(content: Content) -> Iterator[Sentence]:
         sentence = _sentence(row)
         yield sentence
         dtypes = {dtype_of.get(row["before"]), dtype_of.get(row["after"])}
-        if floor and row["estimator"] == "exact" and dtypes == {"float32"}:
+        if floor and row["estimator"] == "exact" and dtypes == {"float32"} and not sentence.finding.weak:
             beside = sentence_of(floor, "models", "models", measured=sentence.finding.measured_with)
             yield replace(beside, beside=sentence.finding)
             floor = ""
