@@ -66,8 +66,8 @@ class World:
     def truth(self) -> tuple[float, float, float]:
         """The rate of flips, the mean absolute change and the typical change over all that there could be."""
         every = self.sample(np.random.default_rng(0), N_DRAWS, 1)
-        size = np.abs(every.change)
-        return float(every.flips.mean()), float(size.mean()), float(np.sqrt(np.square(size).mean()))
+        size = np.abs(every.sides[1] - every.sides[0])
+        return float(every.answers[2].mean()), float(size.mean()), float(np.sqrt(np.square(size).mean()))
 
 
 def _effects(
@@ -102,7 +102,7 @@ def exact_line(world: World, n: int) -> str:
     held: dict[str, list[bool]] = {"flips": [], "wilson": [], "logit": [], "absolute": []}
     seen = []
     for _, change in world.worlds(n):
-        flips = change.flips.astype(np.float64)
+        flips = change.answers[2].astype(np.float64)
         seen.append(flips.mean())
         low, high, _ = flip_interval(float(flips.mean()), flips, flips.size)
         held["flips"].append(low is not None and high is not None and low <= rate <= high)
@@ -111,7 +111,7 @@ def exact_line(world: World, n: int) -> str:
         spread = spread_of_mean(flips)
         below, above = share_interval(float(flips.mean()), spread.variance, spread.dof)  # type: ignore[arg-type]
         held["logit"].append(bool(below <= rate <= above))
-        _, below, above = mean_of_sizes(np.abs(change.change))
+        _, below, above = mean_of_sizes(np.abs(change.sides[1] - change.sides[0]))
         held["absolute"].append(below is not None and above is not None and below <= absolute <= above)
     shown = "".join(f"{100 * np.mean(of):9.1f}" for of in held.values())
     size = f"{world.n_jobs:3} × {world.n_templates:<3}"
@@ -132,16 +132,16 @@ def side_line(world: World, n: int) -> str:
     """How often tests of the flips' direction, and the test of the mean log-odds, find one."""
     found: dict[str, list[bool]] = {"binomial": [], "signs": [], "crossed": [], "mean": []}
     for rng, change in world.worlds(n):
-        _, new, _ = change.answers
-        to_first = np.where(change.flips, np.where(new == 0, 1.0, -1.0), 0.0)
-        n_first, n_flips = int((to_first > 0).sum()), int(change.flips.sum())
+        _, new, flips, _ = change.answers
+        to_first = np.where(flips, np.where(new == 0, 1.0, -1.0), 0.0)
+        n_first, n_flips = int((to_first > 0).sum()), int(flips.sum())
         found["binomial"].append(n_flips > 0 and binomtest(n_first, n_flips).pvalue < 0.05)
         of_jobs = to_first.mean(axis=1)
         signs = rng.choice((-1.0, 1.0), (999, len(of_jobs)))
         reaching = np.abs((signs * of_jobs).mean(axis=1)) >= abs(of_jobs.mean()) - 1e-12
         found["signs"].append((1 + reaching.sum()) / 1000 < 0.05)
         found["crossed"].append(_p(to_first) < 0.05)
-        found["mean"].append(_p(change.change) < 0.05)
+        found["mean"].append(_p(change.sides[1] - change.sides[0]) < 0.05)
     shown = "".join(f"{100 * np.mean(of):9.1f}" for of in found.values())
     return f"{world.name:20}{world.n_jobs:3} × {world.n_templates:<3}{shown}"
 

@@ -28,7 +28,6 @@ from biaskit.tables.query import Row
 
 MODELS = "models"
 """The contrast of tests between models."""
-FEWEST_VALUES = 3
 
 
 @dataclass(slots=True)
@@ -55,14 +54,15 @@ class Axis:
         """Read NAME=VALUE,VALUE,…, a value for each model, three at least. Raises `UsageError`."""
         name, _, listed = text.partition("=")
         try:
-            values = [float(value) for value in listed.split(",")]
+            values = list(map(float, listed.split(",")))
         except ValueError:
             values = []
-        if not name.strip() or len(values) < FEWEST_VALUES or not all(map(math.isfinite, values)):
-            raise UsageError(f"--axis {text}: write NAME=VALUE,VALUE,VALUE, such as bits=32,8,4.")
-        if len(values) != len(models) or len(set(values)) < 2:
-            names = ", ".join(models)
-            raise UsageError(f"--axis {text}: give each of these models a value, not all the same: {names}.")
+        known = len(values) == len(models) and all(map(math.isfinite, values))
+        if not name.strip() or not known or len({*values}) < 3:
+            raise UsageError(
+                f"--axis {text}: write NAME=VALUE,VALUE,VALUE, such as bits=32,8,4, with a value for each of"
+                f" {', '.join(models)}, three different ones at least."
+            )
         return cls(name.strip(), dict(zip(models, values, strict=True)))
 
 

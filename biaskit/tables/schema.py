@@ -40,18 +40,13 @@ class PerGroup:
 class OfContrast:
     """A number of the study's contrast, such as `FIRST_minus_SECOND`."""
 
-    name: str
+    names: tuple[str]
     kind: Kind = "number"
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Its name, whatever the contrast of a study is."""
-        return (self.name,)
 
     def of(self, first: str, second: str) -> Column:
         """Make the column of a contrast."""
         words = {"FIRST": first, "SECOND": second}
-        return Column("_".join(words.get(word, word) for word in self.name.split("_")), self.kind)
+        return Column("_".join(words.get(word, word) for word in self.names[0].split("_")), self.kind)
 
 
 TablePart = Column | PerGroup | OfContrast
@@ -96,7 +91,7 @@ def _table(owner: str, stated: Mapping[str, Any], of_file: Mapping[str, Any]) ->
             parts.append(PerGroup(names, said(names[0]).get("kind", "number")))
         elif {"first", "second"} <= {*name.split("_")}:
             own = name.replace("first", "FIRST").replace("second", "SECOND")
-            parts.append(OfContrast(own, said(own).get("kind", "number")))
+            parts.append(OfContrast((own,), said(own).get("kind", "number")))
         else:
             parts.append(Column(name, said(name).get("kind", "text"), only))
         only = "" if word[-1] in "])>" else only

@@ -219,11 +219,7 @@ def test_the_interval_of_flips_is_wilsons_of_the_effective_number() -> None:
 
 
 def test_one_job_and_one_template(tmp_path: Path) -> None:
-    assert flip_interval(0.0, np.zeros((1, 5)), 5) == (
-        None,
-        None,
-        "one job, and none or all flip: no interval",
-    )
+    assert (None, None, "conditional on one job") == flip_interval(0.0, np.zeros((1, 5)), 5)
     low, high, reason = flip_interval(0.4, np.array([[1.0, 1.0, 0.0, 0.0, 0.0]]), 5)
     assert low is not None
     assert high is not None
@@ -502,8 +498,8 @@ def test_the_curve_and_the_slope(tmp_path: Path) -> None:
         ("dose=1,2", "write NAME=VALUE"),
         ("dose=1,2,many,4", "write NAME=VALUE"),
         ("dose=1,2,nan,4", "write NAME=VALUE"),
-        ("dose=1,2,3", "give each of these models a value"),
-        ("dose=1,1,1,1", "give each of these models a value"),
+        ("dose=1,2,3", "write NAME=VALUE"),
+        ("dose=1,1,1,1", "write NAME=VALUE"),
     ],
 )
 def test_an_axis_that_cannot_be_meant(axis: str, said: str, tmp_path: Path) -> None:

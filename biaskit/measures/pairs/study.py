@@ -12,11 +12,8 @@ class PairsStudy(Study):
     """Everything that can be set for a run of `pairs`."""
 
     analysis_keys: ClassVar[frozenset[str]] = frozenset(
-        (
-            *("margin", "tie_zone", "skip_bad_lines", "lock"),
-            *("summary", "papers", "reference", "report", "conclusion"),
-        )
-    )
+        ("margin", "skip_bad_lines", "lock", "summary", "papers", "reference", "report", "conclusion")
+    ) | {"tie_zone"}
     items_key: ClassVar[str] = ""
     lists: ClassVar[tuple[str, ...]] = ()
     files: ClassVar[tuple[str, ...]] = ("pairs",)

@@ -11,6 +11,7 @@ from typing import Any
 
 from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import listed, percent
+from biaskit.compare.changes import ZONE
 from biaskit.compare.comparison import merge_tests
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import RunError
@@ -42,16 +43,7 @@ from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4}
 """Raised when the same rows would give other tables."""
-CHOICES = (
-    "interval",
-    "min_coverage",
-    "on_prefix",
-    "margin",
-    "tie_zone",
-    "conclusion",
-    "seed",
-    "skip_bad_lines",
-)
+CHOICES = ("interval", "min_coverage", "on_prefix", "margin", ZONE, "conclusion", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 NOTES: Mapping[str, str] = words("probe")["notes"]
 

@@ -40,8 +40,7 @@ def along_axis(
             shares = []
             for label, block in zip(labels, own, strict=True):
                 change = change_of(arm, [own[0], block], members[0], margins)
-                first = change.groups.index(change.contrast[0])
-                shares.append(change.by_frame(change.after[first]))
+                shares.append(change.by_frame(change.sides[1]))
                 row: dict[str, Any] = {**arm._asdict(), "axis": axis.name, "value": axis.values[label]}
                 row |= {"model": label, "job_group": job_group, "n_prompts": block.coverage.size}
                 spread, mean = spread_of_mean(shares[-1]), float(shares[-1].mean())
@@ -54,10 +53,9 @@ def along_axis(
                 rows.append(row)
             slopes = np.tensordot(centred, shares, axes=1) / np.square(centred).sum()
             test = crossed_test(float(slopes.mean()), spread_of_mean(slopes), limit=math.inf)
-            scope = replace(
-                scope_of(arm, "axis"), model_a=labels[-1], model_b=labels[0], gender=change.contrast[0]
-            )
-            group = None if job_group == ALL else job_group
-            scope = replace(scope, quantity="share~axis", group_a=group, group_b=group)
+            scope = replace(scope_of(arm, "axis"), model_a=labels[-1], model_b=labels[0])
+            scope = replace(scope, quantity="share~axis", gender=change.contrast[0])
+            if job_group != ALL:
+                scope = replace(scope, group_a=job_group, group_b=job_group)
             tests.append(one_row("crossed", test, scope=scope, n=len(jobs), margins={}, note=note))
     return rows, tests

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from biaskit.tables.reasons import ESTIMATORS_DIFFER
 NOTHING_COMMON = "no prompt that both answered in the same words and format"
 OF_BOUNDS = "bounds: single answers and sizes of changes are not known"
 OF_TEST = {"mean_change": "estimate", "mean_change_low": "ci_low", "mean_change_high": "ci_high"}
+OF_TEST |= {"margin": "margin", "equivalent": "equivalent"}
 
 
 def change_rows(
@@ -39,8 +41,7 @@ def change_rows(
         for job_group, jobs in groups_of(block.jobs, early).items() if blocks else [(ALL, block.jobs)]:
             own = [common.cut([*{*jobs} & {*common.jobs}], common.templates) for common in blocks]
             numbers, reason = _numbers(arm, own, early, margins)
-            places = [job in jobs for job in block.jobs]
-            numbers["n_unmatched"] = int(answered[places].sum()) - numbers["n_prompts"]
+            numbers["n_unmatched"] = int(answered[np.isin(block.jobs, jobs)].sum()) - numbers["n_prompts"]
             rows.append({**key, "job_group": job_group, **numbers, "reason": joined([note, reason])})
         if blocks and not is_bounded(blocks) and all(common.inverse is None for common in blocks):
             for (i, j), changed in change_of(arm, blocks, early, margins).listed():
@@ -83,7 +84,7 @@ def change_of(
 
 def is_bounded(blocks: Sequence[CrossedCells]) -> bool:
     """Tell whether shares of a block are known between bounds alone."""
-    return any(block.estimator == BOUNDED for block in blocks)
+    return BOUNDED in map(attrgetter("estimator"), blocks)
 
 
 def _numbers(
@@ -96,12 +97,12 @@ def _numbers(
     estimators = " against ".join(dict.fromkeys(str(block.estimator) for block in blocks))
     row: dict[str, Any] = {"estimator": estimators, "n_jobs": len(blocks[0].jobs)}
     row |= {"n_prompts": blocks[0].coverage.size, "coverage": min(float(b.coverage.mean()) for b in blocks)}
-    framed = [block.by_frame(asked.frames(arm.bias_type)) for block in reversed(blocks)]
-    first = change.groups.index(change.contrast[0])
-    sides = [block.shares_at(block.templates)[first] for block in framed]
+    first, sides = change.groups.index(change.contrast[0]), []
+    for block in reversed(blocks):
+        framed = block.by_frame(asked.frames(arm.bias_type))
+        sides.append(framed.shares_at(framed.templates)[first])
     test = within_jobs(*sides, scope=scope_of(arm, MODELS), margins=margins)[-1]
-    row |= {column: test[name] for column, name in OF_TEST.items()}
-    row |= {"margin": test.margin, "equivalent": test.equivalent}
+    row |= zip(OF_TEST, map(test.__getitem__, OF_TEST.values()), strict=True)
     numbers, reason = ({}, OF_BOUNDS) if is_bounded(blocks) else change.numbers()
     differ = f"{ESTIMATORS_DIFFER}: {estimators}" if " against " in estimators else None
     return row | numbers, joined([differ, reason])
