@@ -96,8 +96,8 @@ EXACT = (
 )
 
 
-def exact_line(world: World, n: int) -> str:
-    """How often each interval holds the truth."""
+def held_by(world: World, n: int) -> tuple[dict[str, list[bool]], float]:
+    """Whether each interval holds the truth, world by world, and the mean rate of flips."""
     rate, absolute, _ = world.truth
     held: dict[str, list[bool]] = {"flips": [], "wilson": [], "logit": [], "absolute": []}
     seen = []
@@ -113,9 +113,15 @@ def exact_line(world: World, n: int) -> str:
         held["logit"].append(bool(below <= rate <= above))
         _, below, above = mean_of_sizes(np.abs(change.sides[1] - change.sides[0]))
         held["absolute"].append(below is not None and above is not None and below <= absolute <= above)
+    return held, float(np.mean(seen))
+
+
+def exact_line(world: World, n: int) -> str:
+    """How often each interval holds the truth."""
+    (rate, absolute, _), (held, seen) = world.truth, held_by(world, n)
     shown = "".join(f"{100 * np.mean(of):9.1f}" for of in held.values())
     size = f"{world.n_jobs:3} × {world.n_templates:<3}"
-    return f"{world.name:20}{size}{100 * rate:7.1f}{100 * np.mean(seen):7.1f}{shown}{100 * absolute:8.1f}"
+    return f"{world.name:20}{size}{100 * rate:7.1f}{100 * seen:7.1f}{shown}{100 * absolute:8.1f}"
 
 
 # --- the direction of flips -----------------------------------------------------------------------
@@ -183,7 +189,7 @@ SAMPLED: tuple[tuple[World, str, Draw], ...] = tuple(
 )
 
 
-def sampled_line(world: World, name: str, draw: Draw, n: int) -> str:
+def seen_in(world: World, draw: Draw, n: int) -> list[float]:
     """What samples show of the change: naively, and without their noise."""
     flips, absolute, less, squares, separable = [], [], [], [], []
     for rng, change in world.worlds(n):
@@ -201,6 +207,12 @@ def sampled_line(world: World, name: str, draw: Draw, n: int) -> str:
     _, true_absolute, typical = world.truth
     shown = [np.mean(flips), np.mean(absolute), true_absolute, np.mean(less)]
     shown += [typical, np.sqrt(max(np.mean(squares), 0.0)), np.mean(separable)]
+    return list(map(float, shown))
+
+
+def sampled_line(world: World, name: str, draw: Draw, n: int) -> str:
+    """Write the same."""
+    shown = seen_in(world, draw, n)
     size = f"{world.n_jobs:3} × {world.n_templates:<3}"
     return f"{world.name:16}{size}{name:>12}" + "".join(f"{100 * value:10.1f}" for value in shown)
 

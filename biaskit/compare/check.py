@@ -15,7 +15,7 @@ from biaskit.stats.contrast import MOST_SPREAD, Contrast
 from biaskit.stats.power import texts_to_show
 from biaskit.tables.coverage import WEAK, coverage_of, table_with_coverage
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, Tables, distinct, grouped, in_main_context, undefined, where
+from biaskit.tables.query import Row, Tables, among, distinct, grouped, in_main_context, undefined, where
 
 Pair = tuple[str, str, str]
 """(measurement, later, earlier): two models to be compared."""
@@ -81,7 +81,8 @@ class Outcome:
         if self.failing:
             problems.append(f"{len(self.failing)} of {count(self.n_rows, 'row')}")
         if missing := len(self.not_compared):
-            what = "pairs of models" if self.require.contrast == "models" else "models"
+            of_pairs = self.require.contrast == "models" and self.require.max_flips is None
+            what = "pairs of models" if of_pairs else "models"
             problems.append(f"{missing} {what} were not compared")
         return (", ".join(problems) or "nothing was compared") + self.on_weak_evidence
 
@@ -198,23 +199,27 @@ def require_equivalent(
 def _judge_flips(require: Require, changes: Tables, pairs: Sequence[Pair]) -> Outcome:
     """Judge rates of flips themselves, not their intervals: a build asks the same prompts each time."""
     rows, models = where(changes.get("changes", ()), job_group=ALL, **require.where), {*require.models}
-    rows = [row for row in rows if not models or {row["before"], row["after"]} <= models]
+    if models:
+        rows = among(among(rows, "before", models), "after", models)
     prompts = grouped(where(changes.get("changed_prompts", ()), near_tie=False), *_OF_CHANGE)
     failing = []
     for row in rows:
-        key = tuple(row[column] for column in _OF_CHANGE)
         if why := _why_changed(require, row):
-            flips = [one for one in prompts.get(key, ()) if one["answer_before"] != one["answer_after"]]
+            flips = prompts.get(tuple(map(row.get, _OF_CHANGE)), ())
+            flips = [one for one in flips if one["answer_before"] != one["answer_after"]]
             prompt = f"debiasing prompt {row['debiasing_id']}" if row["debiasing_id"] else ""
-            where_ = [row["bias_type"], row["context"], row["prompt_format"], prompt]
-            name = ", ".join(filter(None, (f"{row['after']} - {row['before']}", *where_)))
+            parts = (
+                f"{row['after']} - {row['before']}",
+                row["bias_type"],
+                row["context"],
+                row["prompt_format"],
+            )
+            name = ", ".join(filter(None, (*parts, prompt)))
             failing.append(Failing(name, row, why, tuple(map(_in_words, flips[:SHOWN]))))
-    done = {frozenset((row["before"], row["after"])) for row in rows}
-    asked = [pair for _, *pair in pairs if not models or {*pair} <= models]
-    missing = [" and ".join(pair) for pair in asked if frozenset(pair) not in done]
-    missing += models - set().union(*done, *asked)
-    weak = dict.fromkeys(row["after"] for row in rows if (row["coverage"] or 1.0) < WEAK)
-    return Outcome(require, len(rows), tuple(failing), tuple(missing), tuple(weak))
+    missing = models or set().union(*(pair[1:] for pair in pairs))
+    missing -= {*distinct(rows, "before"), *distinct(rows, "after")}
+    weak = distinct([row for row in rows if (row["coverage"] or 1.0) < WEAK], "after")
+    return Outcome(require, len(rows), tuple(failing), tuple(sorted(missing)), tuple(weak))
 
 
 def _why_changed(require: Require, row: Row) -> str:
@@ -225,10 +230,9 @@ def _why_changed(require: Require, row: Row) -> str:
         return f"not measured ({row['reason']})"
     if row["n_prompts"] < (require.min_n or 0):
         return f"based on {row['n_prompts']:,}, fewer than {require.min_n:,}"
-    if (row["coverage"] or 0.0) < (require.min_coverage or 0.0):
-        return (
-            f"coverage is {percent(row['coverage'] or 0.0)} %, below {percent(require.min_coverage or 0.0)} %"
-        )
+    held, least = row["coverage"] or 0.0, require.min_coverage or 0.0
+    if held < least:
+        return f"coverage is {percent(held)} %, below {percent(least)} %"
     if row["flips"] <= (require.max_flips or 0.0):
         return ""
     return f"{row['n_flips']} of {count(row['n_prompts'], 'prompt')} flipped, {percent(row['flips'])} %"

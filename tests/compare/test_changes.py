@@ -17,6 +17,7 @@ import pytest
 from fakes.command import Cli
 from fakes.finding_rules import hold
 from fakes.numbered_runs import GROUPS, JOBS, WORKFORCE, probe_run, seal
+from places import ROOT, module_of
 from scipy import stats
 
 import biaskit as bk
@@ -267,6 +268,39 @@ def test_what_is_separable_is_above_zero() -> None:
     holes[3, 4] = np.nan
     assert is_separable(holes) == (True, None)
     assert is_separable(noise[:, :1] + 0.2) == (None, "conditional on one template")
+
+
+# --- worlds whose change is known; benchmarks/change_worlds.py has more ----------------------------
+
+
+def test_intervals_hold_the_truth_where_wilsons_over_prompts_do_not() -> None:
+    worlds = module_of(ROOT / "benchmarks" / "change_worlds.py")
+    none, *_, many = worlds.EXACT
+    assert all(worlds.held_by(none, 20)[0]["flips"])
+    held, _ = worlds.held_by(many, 150)
+    assert 0.9 <= np.mean(held["flips"]) <= 0.99
+    assert 0.9 <= np.mean(held["absolute"])
+    assert np.mean(held["wilson"]) < 0.8
+    rare = next(world for world in worlds.EXACT if world.name == "rare, of cells")
+    held, seen = worlds.held_by(rare, 150)
+    assert 0.93 <= np.mean(held["flips"])
+    assert np.mean(held["logit"]) < 0.75
+    assert seen == pytest.approx(rare.truth[0], abs=0.002)
+
+
+def test_samples_show_the_typical_change_and_nothing_where_nothing_changed() -> None:
+    worlds = module_of(ROOT / "benchmarks" / "change_worlds.py")
+    for world, _, draw in worlds.SAMPLED[:3]:  # none changed: 10 texts, 20 texts, batches
+        flips, absolute, *_, typical, separable = worlds.seen_in(world, draw, 100)
+        assert flips > 0.09
+        assert absolute > 0.08
+        assert typical < 0.02
+        assert separable <= 0.05
+    for world, _, draw in worlds.SAMPLED[9:]:
+        *_, less, true, typical, separable = worlds.seen_in(world, draw, 60)
+        assert typical == pytest.approx(true, abs=0.01)
+        assert less < 0.6 * world.truth[1]
+        assert separable > 0.7
 
 
 # --- odd runs -----------------------------------------------------------------------------------------------

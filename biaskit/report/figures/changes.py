@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 
 from biaskit.records import ALL
 from biaskit.report.figures.drawing import Figure
@@ -11,7 +12,7 @@ from biaskit.report.figures.style import GREY, Mark, asked, cut, look_of, people
 from biaskit.report.figures.view import View
 from biaskit.report.findings.changes import said_rows
 from biaskit.report.findings.claims import shared_words
-from biaskit.tables.query import Row, among, defined, distinct, grouped, in_main_context, where
+from biaskit.tables.query import Row, among, defined, distinct, grouped, in_main_context, named, where
 
 SAME = Mark(GREY, "o")
 MARKERS = ("^", "v", "D", "s", "P", "X")
@@ -21,13 +22,13 @@ CURVES |= {"typical_change": ("typical", "typical change")}
 
 def flipped(view: View) -> Iterator[Figure]:
     """Draw the first figure of a comparison: before against after, or along an axis, if an answer flips."""
-    if any(row["n_flips"] for row in said_rows(view.content)):
+    if named(said_rows(view.content), "n_flips"):
         yield from _drawn(view)
 
 
 def unflipped(view: View) -> Iterator[Figure]:
     """Draw the same where no answer flips, below."""
-    if not any(row["n_flips"] for row in said_rows(view.content)):
+    if not named(said_rows(view.content), "n_flips"):
         yield from _drawn(view)
 
 
@@ -38,15 +39,15 @@ def _drawn(view: View) -> Iterator[Figure]:
     rows = defined(rows, "n_flips")
     said = shared_words()["changes"]
     if curve:
-        bands = [
-            Band([*_curves(view, own)], asked(way)) for (way,), own in grouped(curve, "bias_type").items()
-        ]
+        bands = []
+        for (bias_type,), own in grouped(curve, "bias_type").items():
+            bands.append(Band([*_curves(view, own)], asked(bias_type)))
         plot = Plot(bands, said["curve"].format(curve[0]["n_prompts"]))
         yield view.figure("curve", f"Along {cut(curve[0]['axis'])}", plot)
     elif rows and all(view.part.contrast):
         groups = dict.fromkeys((*view.part.contrast, *view.part.groups))
         marks, legend = {}, [Entry("the same, or nearly a tie", SAME)]
-        for group, marker in zip(groups, MARKERS, strict=False):
+        for group, marker in zip(groups, cycle(MARKERS), strict=False):
             marks[group] = Mark(look_of(group, view.part.groups)[0], marker)
             legend.append(Entry(f"now {people(group)}", marks[group]))
         n = " or ".join(map(str, distinct(rows, "n_prompts")))
@@ -57,17 +58,16 @@ def _drawn(view: View) -> Iterator[Figure]:
 
 
 def _square(view: View, row: Row, marks: Mapping[str, Mark]) -> Square:
-    first, second = (f"{group}_share" for group in view.part.contrast)
+    first, second = map("{}_share".format, view.part.contrast)
     key = {name: row[name] for name in ("bias_type", "debiasing_id", "context", "prompt_format")}
     changed = where(view.content.between["changed_prompts"], before=row["before"], after=row["after"], **key)
     now = {}
     for prompt in where(changed, near_tie=False):
         if prompt["answer_before"] != prompt["answer_after"]:
             now[prompt["template_id"], prompt["job"]] = marks[prompt["answer_after"]]
-    before, after = (view.rows("probe_prompts", model=row[side], **key) for side in ("before", "after"))
-    cells = grouped(after, "template_id", "job")
+    cells = grouped(view.rows("probe_prompts", model=row["after"], **key), "template_id", "job")
     spots: dict[Mark, list[Spot]] = {}  # none empty: matplotlib's layout collapses
-    for old in before:
+    for old in view.rows("probe_prompts", model=row["before"], **key):
         place = old["template_id"], old["job"]
         for new in cells.get(place, ()):
             x, y = number(old[first]) - number(old[second]), number(new[first]) - number(new[second])
