@@ -41,13 +41,13 @@ class Change:
 
     @cached_property
     def answers(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
-        """The most probable group before and after; which other answers flip, and which are near a tie."""
+        """The most probable group before and after; which answers flip, and which are near a tie."""
         ends = [np.sort(shares, axis=0)[-2:] for shares in (self.before, self.after)]
         near: BoolArray = (
             np.min([largest - second for second, largest in ends], axis=0) <= self.zone + ROUNDING
         )
         old, new = self.before.argmax(axis=0), self.after.argmax(axis=0)
-        return old, new, (old != new) & ~near, (old != new) & near
+        return old, new, (old != new) & ~near, near
 
     @property
     def sides(self) -> tuple[FloatArray, FloatArray]:
@@ -64,7 +64,7 @@ class Change:
         for one, other in (self.contrast, self.contrast[::-1]):
             is_this = (old == self.groups.index(one)) & (new == self.groups.index(other))
             row[f"{one}_to_{other}"] = int((flips & is_this).sum())
-        return row | {"n_near_tie": int(near.sum()), ZONE: self.zone}
+        return row | {"n_near_tie": int(((old != new) & near).sum()), ZONE: self.zone}
 
     def numbers(self) -> tuple[dict[str, Any], str | None]:
         """Count and test over jobs and templates all of a row but the mean change; also returns a reason."""
