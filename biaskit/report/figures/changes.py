@@ -72,10 +72,10 @@ def _square(view: View, row: Row, marks: Mapping[str, Mark]) -> Square:
         for new in cells.get(place, ()):
             x, y = number(old[first]) - number(old[second]), number(new[first]) - number(new[second])
             spots.setdefault(now.get(place, SAME), []).append(Spot(old["job"], x, y))
-    x_axis, y_axis = (
-        Axis(cut(row[side], 18), -1, 1, "points", 0, row["tie_zone"]) for side in ("before", "after")
+    x_axis, y_axis = (Axis(cut(row[side], 18), -1, 1, "points", 0) for side in ("before", "after"))
+    return Square(
+        asked(row["bias_type"]), x_axis, y_axis, spots, [((-1, -1), (1, 1), ":")], zone=row["tie_zone"]
     )
-    return Square(asked(row["bias_type"]), x_axis, y_axis, spots, [((-1, -1), (1, 1), ":")])
 
 
 def _curves(view: View, rows: Sequence[Row]) -> Iterator[Square]:

@@ -230,6 +230,8 @@ def _draw_square(axes: Axes, square: Square, letters: int) -> None:
     _set_axis(axes, "x", square.x)
     _set_axis(axes, "y", square.y)
     axes.set_xlabel("\n".join([square.x.name, *(cut(note, 36) for note in square.notes)]))
+    for span in (axes.axvspan, axes.axhspan) if square.zone else ():
+        span(-square.zone, square.zone, color=GRID, lw=0, zorder=0)
     for (x, y), (x_end, y_end), style in square.lines:
         axes.plot([x, x_end], [y, y_end], color=INK, lw=0.8, ls=style, zorder=1)
     for mark, spots in square.spots.items():
@@ -265,7 +267,7 @@ def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
         across(axis.line, color=INK, lw=0.8, ls=":", zorder=1)
     if axis.margin is not None:
         band: Any = {"facecolor": "none", "edgecolor": GRID, "hatch": "/////", "linewidth": 0, "zorder": 0}
-        (axes.axvspan if which == "x" else axes.axhspan)(-axis.margin, axis.margin, **band)
+        axes.axvspan(-axis.margin, axis.margin, **band)
 
 
 def marker_style(mark: Mark, fill: str = "", size: float = 4.2) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Axis:
     high: float
     unit: Literal["%", "points", ""] = ""
     line: float | None = None  # dotted
-    margin: float | None = None  # of equivalence or of ties, around 0
+    margin: float | None = None  # of equivalence, around 0
     ticks: Sequence[float] | None = None
     whole: bool = False  # ticks are whole numbers
 
@@ -123,6 +123,7 @@ class Square:
     named: Sequence[Spot] = ()
     notes: Sequence[str] = ()  # below the level axis
     joined: bool = False  # spots by a line, their intervals by a band
+    zone: float = 0.0  # grey around 0 of both axes
 
     def in_words(self, _: Mapping[object, str]) -> Iterator[str]:
         """Count the spots, name the axes, repeat the notes."""
