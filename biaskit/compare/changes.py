@@ -42,10 +42,8 @@ class Change:
     @cached_property
     def answers(self) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
         """The most probable group before and after; which answers flip, and which are near a tie."""
-        ends = [np.sort(shares, axis=0)[-2:] for shares in (self.before, self.after)]
-        near: BoolArray = (
-            np.min([largest - second for second, largest in ends], axis=0) <= self.zone + ROUNDING
-        )
+        *_, second, largest = np.sort([self.before, self.after], axis=1).swapaxes(0, 1)
+        near: BoolArray = (largest - second).min(axis=0) <= self.zone + ROUNDING
         old, new = self.before.argmax(axis=0), self.after.argmax(axis=0)
         return old, new, (old != new) & ~near, near
 
@@ -54,6 +52,11 @@ class Change:
         """The share of the contrast's first group, before and after."""
         first = self.groups.index(self.contrast[0])
         return self.before[first], self.after[first]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether a side's shares were counted."""
+        return self.inverse[0] is not None or self.inverse[1] is not None
 
     def counts(self) -> dict[str, Any]:
         """Count flips, to each group and between the two of the contrast, and changes near a tie."""
@@ -72,7 +75,7 @@ class Change:
         if np.isnan(squares).all():
             return {}, joined([OF_SAMPLES, "no prompt with two samples of both that name a group"])
         row: dict[str, Any] = {"typical_change": math.sqrt(max(float(np.nanmean(squares)), 0.0))}
-        if any(of_side is not None for of_side in self.inverse):
+        if self.is_sampled:
             row["separable"], reason = is_separable(squares)
             return row, joined([OF_SAMPLES, reason])
         before, after = self.sides

@@ -28,7 +28,7 @@ def along_axis(
     Formula: slope of a cell Σ (v − v̄) y / Σ (v − v̄)², v the values; its mean is tested as a crossed mean.
     """
     labels, values = [*axis.values], np.array([*axis.values.values()])
-    members, centred = [answers[label] for label in labels], values - values.mean()
+    members, centred = [*map(answers.__getitem__, labels)], values - values.mean()
     rows: list[Row] = []
     tests: list[Contrast] = []
     for arm in members[0].blocks:

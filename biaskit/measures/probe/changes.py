@@ -43,8 +43,9 @@ def change_rows(
             numbers, reason = _numbers(arm, own, early, margins)
             numbers["n_unmatched"] = int(answered[np.isin(block.jobs, jobs)].sum()) - numbers["n_prompts"]
             rows.append({**key, "job_group": job_group, **numbers, "reason": joined([note, reason])})
-        if blocks and not is_bounded(blocks) and all(common.inverse is None for common in blocks):
-            for (i, j), changed in change_of(arm, blocks, early, margins).listed():
+        change = change_of(arm, blocks, early, margins) if blocks and not is_bounded(blocks) else None
+        if change is not None and not change.is_sampled:
+            for (i, j), changed in change.listed():
                 job, template = blocks[0].jobs[i], blocks[0].templates[j]
                 where = {"job": job, "job_group": early.group_of[job], "template_id": template}
                 texts: Any = early.asked.text(f"{arm.bias_type} template {template}") or ()
@@ -94,9 +95,10 @@ def _numbers(
     if not blocks or not blocks[0].jobs:
         return {"n_prompts": 0}, None
     change = change_of(arm, blocks, asked, margins)
-    estimators = " against ".join(dict.fromkeys(str(block.estimator) for block in blocks))
+    estimators = " against ".join(dict.fromkeys(map(str, map(attrgetter("estimator"), blocks))))
     row: dict[str, Any] = {"estimator": estimators, "n_jobs": len(blocks[0].jobs)}
-    row |= {"n_prompts": blocks[0].coverage.size, "coverage": min(float(b.coverage.mean()) for b in blocks)}
+    row["n_prompts"] = blocks[0].coverage.size
+    row["coverage"] = min(float(blocks[0].coverage.mean()), float(blocks[-1].coverage.mean()))
     first, sides = change.groups.index(change.contrast[0]), []
     for block in reversed(blocks):
         framed = block.by_frame(asked.frames(arm.bias_type))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import cycle
 
 from biaskit.records import ALL
@@ -72,7 +73,8 @@ def _square(view: View, row: Row, marks: Mapping[str, Mark]) -> Square:
         for new in cells.get(place, ()):
             x, y = number(old[first]) - number(old[second]), number(new[first]) - number(new[second])
             spots.setdefault(now.get(place, SAME), []).append(Spot(old["job"], x, y))
-    x_axis, y_axis = (Axis(cut(row[side], 18), -1, 1, "points", 0) for side in ("before", "after"))
+    x_axis = Axis(cut(row["before"], 18), -1, 1, "points", 0)
+    y_axis = replace(x_axis, name=cut(row["after"], 18))
     return Square(
         asked(row["bias_type"]), x_axis, y_axis, spots, [((-1, -1), (1, 1), ":")], zone=row["tie_zone"]
     )

@@ -21,7 +21,7 @@ from biaskit.report.findings.sentence import (
     sentence_of,
 )
 from biaskit.tables.coverage import WEAK, is_under
-from biaskit.tables.query import Row, in_main_context, where
+from biaskit.tables.query import Row, grouped, in_main_context, where
 
 MOST_SAID = 3
 """Of more pairs of models the table alone speaks, along an axis of all but the last."""
@@ -33,7 +33,7 @@ def said_rows(content: Content) -> list[Row]:
     rows = where(content.between.get("changes", ()), job_group=ALL, debiasing_id=0)
     rows = [row for row in rows if row["n_prompts"] and run_of[row["before"]] != run_of[row["after"]]]
     rows = in_main_context(rows)
-    if len({(row["before"], row["after"]) for row in rows}) <= MOST_SAID:
+    if len(grouped(rows, "before", "after")) <= MOST_SAID:
         return rows
     return where(rows, after=rows[-1]["after"]) if content.between.get("curve") else []
 
