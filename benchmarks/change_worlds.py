@@ -214,7 +214,7 @@ def sampled_line(world: World, name: str, draw: Draw, n: int) -> str:
     """Write the same."""
     shown = seen_in(world, draw, n)
     size = f"{world.n_jobs:3} × {world.n_templates:<3}"
-    return f"{world.name:16}{size}{name:>12}" + "".join(f"{100 * value:10.1f}" for value in shown)
+    return f"{world.name:16}{size}{name:>12}" + "".join(f"{100 * value:11.1f}" for value in shown)
 
 
 def main(n: int) -> None:
@@ -236,7 +236,7 @@ def main(n: int) -> None:
         print(side_line(world, n), flush=True)
     print("\nsamples: flips and |change| as seen, |change| less its expected noise, and the typical change")
     heads = ("flips", "|change|", "true", "less noise", "typical", "found", "separable")
-    print(f"{'changed':16}  size  {'':>12}" + "".join(f"{head:>10}" for head in heads))
+    print(f"{'changed':16}  size  {'':>12}" + "".join(f"{head:>11}" for head in heads))
     for world, name, draw in SAMPLED:
         print(sampled_line(world, name, draw, n), flush=True)
 
