@@ -29,7 +29,7 @@ MOST_SAID = 3
 
 def said_rows(content: Content) -> list[Row]:
     """Pick the rows that sentences and figures speak of: of two runs, all jobs, no debiasing prompt."""
-    run_of = {model.label: model.run for model in content.models}
+    run_of = {model.label: model.run for model in content.models if model.estimator}
     rows = where(content.between.get("changes", ()), job_group=ALL, debiasing_id=0)
     rows = [row for row in rows if row["n_prompts"] and run_of[row["before"]] != run_of[row["after"]]]
     rows = in_main_context(rows)
