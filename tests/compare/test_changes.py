@@ -22,6 +22,7 @@ from scipy import stats
 
 import biaskit as bk
 from biaskit.errors import StudyError, UsageError
+from biaskit.measures.pairs.compare import change_rows_of_pairs
 from biaskit.report.figures import draw_all
 from biaskit.stats.changes import flip_interval, is_separable, mean_of_sizes, squares_without_noise
 from biaskit.tables.io import read_table_rows, table_bytes
@@ -394,6 +395,26 @@ def test_templates_of_one_frame_are_one_unit(tmp_path: Path) -> None:
         t for t in read_table_rows(tmp_path / "f" / "c" / "tables" / "tests.csv") if t["kind"] == "crossed"
     ]
     assert test
+
+
+def test_of_pairs_the_preferred_sentences_are_counted() -> None:
+    def scores(*shares: float) -> dict[tuple[Any, ...], Row]:
+        about = {"language": "en", "stereotype": "nurse", "estimator": "exact"}
+        found: dict[tuple[Any, ...], Row] = {}
+        for number, share in enumerate(shares):
+            row = {**about, "item": str(number), "female_share": share}
+            found["en", "", f"She {number}.", f"He {number}."] = row
+        return found
+
+    before, after = scores(0.9, 0.6, 0.51, 0.2, 0.3), scores(0.8, 0.3, 0.4, 0.7)
+    (row,), listed = change_rows_of_pairs("a", "b", {"a": before, "b": after}, {})
+    assert (4, 1, 2, 1) == tuple(row[x] for x in ("n_prompts", "n_unmatched", "n_flips", "n_near_tie"))
+    assert (1, 1, 0.5) == (row["to_female"], row["to_male"], row["flips"])
+    assert ("3", "She 3. / He 3.", "male", "female", pytest.approx(0.5)) == tuple(
+        listed[0][x] for x in ("job", "prompt", "answer_before", "answer_after", "change")
+    )
+    (row,), listed = change_rows_of_pairs("a", "c", {"a": before, "c": {}}, {})
+    assert (0, 5, []) == (row["n_prompts"], row["n_unmatched"], listed)
 
 
 def test_many_models_are_held_against_the_first(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def compare(comparison: Comparison) -> None:
     groups_of = dict.fromkeys(scores, (WOMEN_AND_MEN, WOMEN_AND_MEN))
 
     def changes(before: str, after: str) -> tuple[list[Row], list[Row]]:
-        return _change_rows(before, after, scores, comparison.margins)
+        return change_rows_of_pairs(before, after, scores, comparison.margins)
 
     comparison.add_changes(models, groups_of, changes)
 
@@ -108,7 +108,7 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     return made
 
 
-def _change_rows(
+def change_rows_of_pairs(
     before: str, after: str, scores: Mapping[str, Scores], margins: Mapping[str, float]
 ) -> tuple[list[Row], list[Row]]:
     """Count the pairs of which another sentence is preferred, and list them."""
