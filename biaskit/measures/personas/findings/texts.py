@@ -34,7 +34,7 @@ from biaskit.tables.query import (
     undefined,
     where,
 )
-from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
+from biaskit.tables.reasons import is_unread
 
 MANY_CUT = 1 / 5
 """A larger part of texts that the limit cut is said on the page."""
@@ -136,7 +136,7 @@ def _with_gender(rows: Sequence[Row]) -> str:
 
 def _readable(rows: Sequence[Row]) -> list[Row]:
     """Rows of texts in a language that the rules can read."""
-    return [row for row in rows if NOT_ENGLISH not in parts_of_reason(row["reason"])]
+    return [row for row in rows if not is_unread(row)]
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:

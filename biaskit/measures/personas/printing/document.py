@@ -27,7 +27,7 @@ from biaskit.tables.query import (
     total,
     where,
 )
-from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
+from biaskit.tables.reasons import are_held_out, is_unread
 from biaskit.tables.schema import SCHEMAS
 
 TOP_WORDS = 10
@@ -92,7 +92,7 @@ def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
         return
     lines, not_found, has_workforce = [], False, bool(defined(means, "workforce_share"))
     for row in means:
-        n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
+        n_read = 0 if is_unread(row) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
         line = {**row, **bounds, "none": row["n_not_inferred"] / n_read if n_read else None}
         if "n_labelled" in row:
