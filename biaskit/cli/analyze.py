@@ -26,7 +26,9 @@ UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 PERSON = "The known gender of the person described; where it is empty, the gender is inferred."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
-LANGUAGE = "The language of the texts: en, de, fr, pt, ru, or a folder (./language-XX). Default: by their words."
+LANGUAGE = (
+    "The language of the texts: en, de, fr, pt, ru, or a folder (./language-XX). Default: by their words."
+)
 CLUSTERS = "Cluster the marked words; default: not in --texts without a requested gender (slow)."
 
 DECIDED = {

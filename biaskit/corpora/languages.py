@@ -86,6 +86,10 @@ class Measured(ListEntry):
     men_right: float
     men_wrong: float
 
+    def rates(self) -> dict[str, float | str]:
+        """List the data, and the parts that are decided, and right among these."""
+        return {"data": self.data, "n": self.n, "decided": self.decided, "right": self.right}
+
     @property
     def decided(self) -> float:
         """Part of the sentences that the rules decide."""

@@ -47,7 +47,7 @@ class TextsArguments(TypedDict, total=False):
             group is compared with all others together.
 
     Reading and analysis:
-        language: of the texts, en, de, fr, pt, ru or a folder of your own; by default auto, as their words say.
+        language: of the texts, en, de, fr, pt, ru or a folder of your own; by default, as their words say.
         encoding: of a text file, utf-8 (the default) or cp1252 (Windows in Western Europe).
         separator: between the columns of a .csv or .tsv; by default what its header shows.
         settings: keys of the analysis, such as `{"hold_out": 0.5}`.

@@ -50,6 +50,7 @@ def write(content: Content) -> Iterator[Sentence]:
         every = occupations_of(part)
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
+            yield from _language(part, model, rows)
             yield _shares(part, model, rows, workforce=content.reference in ("workforce", "both"))
             for said, name, rows_of, most in (
                 ("without", "n_not_inferred", _readable(rows), MANY_WITHOUT),
@@ -159,6 +160,24 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 # --- sentences -------------------------------------------------------------------------------------------
 
 
+def language_of(part: Part, model: str) -> Mapping[str, Any]:
+    """Find the language, other than English, that a model's texts are read in (`LanguageReading.record`)."""
+    found = next((m.language for m in part.models if m.label == model), {})
+    return found if found.get("language") not in (None, "en") else {}
+
+
+def _language(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
+    """Say which language's rules read the texts, and how often they are right on sentences of one person."""
+    if not (read := language_of(part, model)) or not rows:
+        return
+    pieces: dict[str, Piece] = {"whose": whose(part, model), "name": Foreign(read["name"])}
+    says, notes = "in_language_unmeasured", []
+    if rates := read.get("measured"):
+        says, notes = "in_language", [f"{count(rates['n'], 'sentence')} of {short(rates['data'])}"]
+        pieces |= {"decided": percent(rates["decided"]), "right": percent(rates["right"])}
+    yield _shown(filled(*_SAYS[says], **pieces), texts_measured(part, model, rows, *notes), strength=DETAIL)
+
+
 def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> Sentence:
     """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
     test, text_of = against_workforce(part, model) if workforce else None, whose(part, model)
@@ -174,7 +193,10 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         notes.insert(0, _SAYS["notes"]["of_workforce"].format(percent(of_workforce)))
     using = texts_measured(part, model, rows, *notes)
     if not shares:
-        reason = why(rows[0]) if rows else "no texts without a gender in the prompt"
+        reason: Piece = why(rows[0]) if rows else "no texts without a gender in the prompt"
+        if rows and is_unread(rows[0]):
+            said = short(rows[0]["reason"].partition(": ")[2], 200)
+            return _shown(filled(*_SAYS["unread"], whose=text_of, why=said), using, verdict="not-measured")
         text = filled(*_SAYS["not_measured"], whose=text_of, why=reason)
         return _shown(text, using, verdict="not-measured")
     share_of_women = itemgetter("female_share")

@@ -63,6 +63,7 @@ class LanguageReading:
     texts: Mapping[str, int]  # code → texts in that language, those that say too little as most are
     english: EnglishEvidence
     reason: str | None = None
+    most: Language | None = None  # that most are in, where no rules read it
 
     def reads(self, english: bool | None, told: str | None) -> bool:
         """Whether the rules can read one of these texts, as `LanguageEvidence.add` judged it."""
@@ -92,7 +93,8 @@ class LanguageReading:
         """Say how it was found where it is not English, and which texts count for nobody."""
         says, foreign = words("personas")["languages"], self.n_foreign
         if self.language is None:
-            yield says["none"].format(label, self.reason)
+            own = self.most.why_not if self.most else ""
+            yield says["none"].format(label, self.reason) + (f" ({own})" if own else "")
             return
         name = self.language.name
         if self.language.code != ENGLISH:
@@ -102,9 +104,17 @@ class LanguageReading:
 
     def record(self) -> dict[str, object]:
         """Describe it for analysis.json; of all texts, those in each language by its code."""
-        code = None if self.language is None else self.language.code
-        texts = {name or "other": n for name, n in self.texts.items()}
-        return {"language": code, "found": self.found, "texts": texts, "n_texts": self.english.n_texts}
+        texts = {code or "other": n for code, n in self.texts.items()}
+        about: dict[str, object] = {
+            "language": None,
+            "found": self.found,
+            "texts": texts,
+            "n_texts": self.english.n_texts,
+        }
+        if (read := self.language) is not None:
+            about |= read.model_dump(mode="json", include={"name", "read_by", "such_as", "traps"})
+            about |= {"language": read.code, "measured": read.measured and read.measured.rates()}
+        return about
 
 
 @dataclass(slots=True)
@@ -153,19 +163,18 @@ class LanguageEvidence:
         enough = part >= (1 - MOST_FOREIGN) * n if n else own is not None
         if chosen and chosen.has_rules and chosen.code != ENGLISH and enough:
             return LanguageReading(chosen, found, texts, self.english)
-        says = words("personas")["languages"]
-        in_each = [f"{m:,} in {named.get(code, says['other'])}" for code, m in texts.most_common()]
+        says, n_texts, why = words("personas")["languages"], count(self.english.n_texts, "text"), ""
+        in_each = list[str]()
+        for code, m in texts.most_common():
+            of_all = f" of {n_texts} are" if not in_each else ""
+            in_each.append(f"{m:,}{of_all} in {named.get(code, says['other'])}")
         why = says["mixed"]
         if own is not None:
             why = says["not_given"].format(own.name)
-        elif enough and chosen:
-            why = says["no_rules"].format(chosen.why_not)
-        elif len(texts) < 2:
-            why = says["unknown"]
-        if len(texts) < 2:  # of one language, in words
-            in_each = [f"are in {named.get(code, says['other'])}" for code in texts]
-        said = says["found"].format(listed(in_each), count(self.english.n_texts, "text"))
-        return LanguageReading(None, found, texts, self.english, f"{said}, {why}")
+        elif enough:
+            why = says["no_rules"]
+        said = listed(in_each) or f"{n_texts} say too little to tell"
+        return LanguageReading(None, found, texts, self.english, f"{said}, {why}", chosen)
 
     def _counted(self) -> Counter[str]:
         """Count all texts: short ones are as most others, or as all their words together; if they agree."""
