@@ -65,7 +65,8 @@ def rates(counts: Counter[tuple[str, str]]) -> dict[str, float]:
     for sex, other, who in (("female", "male", "women"), ("male", "female", "men")):
         n = sum(counts[sex, said] for said in (*SEXES, "nonbinary", "none"))
         found[f"{who}_right"], found[f"{who}_wrong"] = counts[sex, sex] / n, counts[sex, other] / n
-    return found
+    decided, right = decided_right(counts)
+    return {"decided": decided / 100, "right": right / 100, **found}
 
 
 def decided_right(counts: Counter[tuple[str, str]]) -> tuple[float, float]:

@@ -67,40 +67,6 @@ class Rule(ListEntry):
         return self.with_term in (None, term) and holds
 
 
-class Told(ListEntry):
-    """How a language is told from sixty others, which only English is."""
-
-    pronouns: Filled
-    contractions: Filled
-    of_names: Filled
-    of_others: Filled
-
-
-class Measured(ListEntry):
-    """Rates of the rules on sentences about one person, written by benchmarks/languages.py; in parts of 1."""
-
-    data: Filled
-    n: int  # sentences about one person
-    women_right: float
-    women_wrong: float
-    men_right: float
-    men_wrong: float
-
-    def rates(self) -> dict[str, float | str]:
-        """List the data, and the parts that are decided, and right among these."""
-        return {"data": self.data, "n": self.n, "decided": self.decided, "right": self.right}
-
-    @property
-    def decided(self) -> float:
-        """Part of the sentences that the rules decide."""
-        return (self.women_right + self.women_wrong + self.men_right + self.men_wrong) / 2
-
-    @property
-    def right(self) -> float:
-        """Part of these that they decide rightly."""
-        return (self.women_right + self.men_right) / (2 * self.decided)
-
-
 _BY_WORDS = (
     Rule(id="nonbinary", gender="nonbinary", with_term=True, than=["female", "male"]),
     Rule(id="female", gender="female", with_term=False, more="female", than=["male"]),
@@ -130,8 +96,9 @@ class Language(ListEntry):
     avoided: Avoided = Avoided()
     not_counted: list[NotCounted] = Field(default_factory=list)
     rules: list[Rule] = Field(alias="rule", default_factory=lambda: list(_BY_WORDS))
-    told: Told | None = None
-    measured: Measured | None = None
+    told: _Table  # how it is told from sixty others, which only English is
+    measured: Annotated[dict[str, str | int | float], Field(default_factory=dict)]
+    """Rates on sentences about one person, in parts of 1, written by benchmarks/languages.py."""
 
     @cached_property
     def has_rules(self) -> bool:
@@ -147,11 +114,6 @@ class Language(ListEntry):
     def classes(self) -> Mapping[str, Mapping[str, str]]:
         """Map each choice of `honorifics` ("" where there is none) to the class of each word that counts."""
         return {choice: _by_word(self.words, more) for choice, more in (self.honorifics or {"": {}}).items()}
-
-    @cached_property
-    def first_classes(self) -> Mapping[str, str]:
-        """The class of each word that counts by default."""
-        return next(iter(self.classes.values()))
 
     @cached_property
     def title_classes(self) -> Mapping[str, str]:

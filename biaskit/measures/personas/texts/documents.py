@@ -409,7 +409,9 @@ def _as_read(
         reading = readings[text.model]
         of_text, is_read = text.association, reading.reads(text.english, text.told)
         if not is_read:
-            of_text = replace(of_text, gender=None, rule_id=reading.rule_of_others)
+            of_text = replace(
+                of_text, gender=None, rule_id="not-english" if reading.is_english else "not-read"
+            )
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
         outcome = text.outcome if text.english or reading.offers("outcomes") else None

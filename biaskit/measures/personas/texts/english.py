@@ -13,9 +13,8 @@ from biaskit.corpora.loaders import english_counts
 
 _ENGLISH = shipped_language(ENGLISH)
 _TOLD = _ENGLISH.told
-assert _TOLD is not None, "English says how it is told from others"
 FUNCTION_WORDS = _ENGLISH.of_function
-OF_OTHERS = frozenset(_TOLD.of_others.split())
+OF_OTHERS = frozenset(_TOLD["of_others"].split())
 
 FEWEST_KINDS = 2
 """Different words of other languages that a text must have: one may be a name's, or a slip."""
@@ -26,13 +25,13 @@ MOST_FOREIGN = 0.1
 
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f\u1780-\u17ff"  # of letters, which \w lacks
 _WORD = re.compile(
-    rf"['\u2019](?:{_TOLD.contractions})\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
+    rf"['\u2019](?:{_TOLD['contractions']})\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
 )  # not ve of they've
 _ADDRESS = re.compile(r"(?<!\S)\S*(?:@|://|www\.|\.(?:com|org|net)\b)\S*")
-_OF_NAME = re.compile(rf"(?:\s(?:{_TOLD.of_names.replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
+_OF_NAME = re.compile(rf"(?:\s(?:{_TOLD['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
-_PRONOUNS = frozenset(_TOLD.pronouns.split())
+_PRONOUNS = frozenset(_TOLD["pronouns"].split())
 
 
 def _words(text: str) -> Counter[str]:

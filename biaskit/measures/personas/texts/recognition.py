@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 from biaskit.common.wording import count, listed
 from biaskit.corpora.languages import AUTO, ENGLISH, Language, shipped_languages
@@ -28,30 +27,15 @@ def words_of(text: str) -> Counter[str]:
     return Counter(_WORD.findall(text.lower()))
 
 
-def told_by(found: Mapping[str, int], own: Language | None = None) -> str | None:
-    """Say whose function words have the largest share of these words: a code, `OTHER`, None without words.
-
-    `own`: a language of the user's own, beside those that are shipped.
-    """
-    n = sum(found.values())
-    shares = Counter[str]()
-    for word in found.keys() & (_codes().keys() | (own.of_function if own else ())):
-        for code in _codes().get(word, ()):
-            shares[code] += found[word]
-        if own and own.code not in _codes().get(word, ()) and word in own.of_function:
-            shares[own.code] += found[word]
-    best, most = max(shares.items(), key=lambda item: item[1], default=(OTHER, 0))
-    return (best if most >= LEAST_SHARE * n else OTHER) if n else None
-
-
-@cache
-def _codes() -> Mapping[str, tuple[str, ...]]:
-    """Map each function word to the codes of its languages."""
-    codes: dict[str, tuple[str, ...]] = {}
-    for code, one in shipped_languages().items():
-        for word in one.of_function:
-            codes[word] = (*codes.get(word, ()), code)
-    return codes
+def told_by(found: Mapping[str, int], known: Mapping[str, Language]) -> str | None:
+    """Say whose function words have the largest share of these words: a code, `OTHER`, None without words."""
+    if not found:
+        return None
+    shares = {}
+    for code, one in known.items():
+        shares[code] = sum(map(found.__getitem__, found.keys() & one.of_function))
+    best = max(shares, key=shares.__getitem__)
+    return best if shares[best] >= LEAST_SHARE * sum(found.values()) else OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +51,9 @@ class LanguageReading:
 
     def reads(self, english: bool | None, told: str | None) -> bool:
         """Whether the rules can read one of these texts, as `LanguageEvidence.add` judged it."""
-        if self.language is not None and self.language.code == ENGLISH:
-            return self.english.reads(english)
-        return self.language is not None and told in (None, self.language.code)
+        if self.language is not None and not self.is_english:
+            return told in (None, self.language.code)
+        return self.language is not None and self.english.reads(english)
 
     def offers(self, what: str) -> bool:
         """Whether `what` is made of these texts: represented, words, srb or outcomes."""
@@ -78,29 +62,22 @@ class LanguageReading:
         return what in self.language.offers
 
     @property
-    def rule_of_others(self) -> str:
-        """What stands for the rule of a text that is not read (`[rules]` of tables.toml)."""
-        return "not-english" if self.language is None or self.language.code == ENGLISH else "not-read"
-
-    @property
-    def n_foreign(self) -> int:
-        """How many texts are not in its language; where there is none, not in English."""
-        if self.language is None or self.language.code == ENGLISH:
-            return self.english.n_foreign
-        return sum(self.texts.values()) - self.texts.get(self.language.code, 0)
+    def is_english(self) -> bool:
+        """Whether it is read in English, or in none, where what is not English counts as foreign."""
+        return self.language is None or self.language.code == ENGLISH
 
     def notes(self, label: str) -> Iterator[str]:
         """Say how it was found where it is not English, and which texts count for nobody."""
-        says, foreign = words("personas")["languages"], self.n_foreign
+        says, n, foreign = words("personas")["languages"], self.english.n_texts, self.english.n_foreign
         if self.language is None:
             own = self.most.why_not if self.most else ""
-            yield says["none"].format(label, self.reason) + (f" ({own})" if own else "")
+            yield says["none"].format(label, self.reason) + f" ({own})" * bool(own)
             return
-        name = self.language.name
-        if self.language.code != ENGLISH:
-            yield says["read"].format(label, name, says[self.found])
+        if not self.is_english:
+            foreign = sum(self.texts.values()) - self.texts.get(self.language.code, 0)
+            yield says["read"].format(label, self.language.name, says[self.found])
         if foreign:
-            yield says["some"].format(label, f"{foreign:,} of {count(self.english.n_texts, 'text')}", name)
+            yield says["some"].format(label, f"{foreign:,} of {count(n, 'text')}", self.language.name)
 
     def record(self) -> dict[str, object]:
         """Describe it for analysis.json; of all texts, those in each language by its code."""
@@ -111,10 +88,10 @@ class LanguageReading:
             "texts": texts,
             "n_texts": self.english.n_texts,
         }
-        if (read := self.language) is not None:
-            about |= read.model_dump(mode="json", include={"name", "read_by", "such_as", "traps"})
-            about |= {"language": read.code, "measured": read.measured and read.measured.rates()}
-        return about
+        if self.language is None:
+            return about
+        kept = {"name", "read_by", "such_as", "traps", "measured"}
+        return about | {"language": self.language.code, **self.language.model_dump(include=kept)}
 
 
 @dataclass(slots=True)
@@ -137,10 +114,10 @@ class LanguageEvidence:
             self._texts[ENGLISH] += 1
             return english, ENGLISH
         found = words_of(text)
-        told = told_by(found, self.own)
+        told = told_by(found, self.known)
         if told is None:
             return english, None
-        if sum(found.values()) >= FEWEST_WORDS:
+        if found.total() >= FEWEST_WORDS:
             self._texts[told] += 1
             return english, told
         self._short[told] += 1
@@ -149,42 +126,37 @@ class LanguageEvidence:
 
     def reading(self) -> LanguageReading:
         """Decide: what today's rule reads as English is, else what nine in ten of the texts are in."""
-        texts, own = self._counted(), self.own
-        found = AUTO if own is None else "given"
+        texts, own, known = self._counted(), self.own, self.known
+        n, found = texts.total(), AUTO if own is None else "given"
         if self.english.read and (own is None or own.code == ENGLISH):
-            return LanguageReading(shipped_languages()[ENGLISH], found, texts, self.english)
-        named = {code: one.name for code, one in shipped_languages().items()}
-        n, chosen = sum(texts.values()), own
-        if own is None and texts:
-            chosen = shipped_languages().get(max(texts, key=texts.__getitem__))
-        if own is not None:
-            named[own.code] = own.name
-        part = texts.get(chosen.code, 0) if chosen else 0
-        enough = part >= (1 - MOST_FOREIGN) * n if n else own is not None
-        if chosen and chosen.has_rules and chosen.code != ENGLISH and enough:
-            return LanguageReading(chosen, found, texts, self.english)
-        says, n_texts, why = words("personas")["languages"], count(self.english.n_texts, "text"), ""
-        in_each = list[str]()
-        for code, m in texts.most_common():
-            of_all = f" of {n_texts} are" if not in_each else ""
-            in_each.append(f"{m:,}{of_all} in {named.get(code, says['other'])}")
-        why = says["mixed"]
-        if own is not None:
-            why = says["not_given"].format(own.name)
-        elif enough:
-            why = says["no_rules"]
-        said = listed(in_each) or f"{n_texts} say too little to tell"
-        return LanguageReading(None, found, texts, self.english, f"{said}, {why}", chosen)
+            return LanguageReading(known[ENGLISH], found, texts, self.english)
+        most = own or known.get(max(texts, key=texts.__getitem__, default=OTHER))
+        enough = most is not None and texts[most.code] >= (1 - MOST_FOREIGN) * n and (n > 0 or most is own)
+        if most and most.has_rules and most.code != ENGLISH and enough:
+            return LanguageReading(most, found, texts, self.english)
+        says, n_texts = words("personas")["languages"], count(self.english.n_texts, "text")
+        in_each = [
+            f"{m:,} in {known[code].name if code else says['other']}" for code, m in texts.most_common()
+        ]
+        said = listed(in_each).replace(" in ", f" of {n_texts} are in ", 1) or says["too_little"].format(
+            n_texts
+        )
+        why = says["not_given"].format(own.name) if own else says["no_rules" if enough else "mixed"]
+        return LanguageReading(None, found, texts, self.english, f"{said}, {why}", most)
+
+    @property
+    def known(self) -> Mapping[str, Language]:
+        """The languages that are told apart, by their codes."""
+        return {**shipped_languages(), **({self.own.code: self.own} if self.own else {})}
 
     def _counted(self) -> Counter[str]:
         """Count all texts: short ones are as most others, or as all their words together; if they agree."""
-        texts, n_short = Counter(self._texts), sum(self._short.values())
+        texts, n_short = Counter(self._texts), self._short.total()
         if not n_short:
             return texts
-        n_judged = sum(texts.values())
-        rest = told_by(self._of_short, self.own) or OTHER
-        if n_judged > MOST_FOREIGN * (n_judged + n_short):
+        rest = told_by(self._of_short, self.known) or OTHER
+        if texts.total() > MOST_FOREIGN * (texts.total() + n_short):
             rest = max(texts, key=texts.__getitem__)
-        agree = self._short[rest] >= LEAST_AGREEING * n_short
-        texts.update({rest: n_short} if agree else self._short)
-        return texts
+        return texts + (
+            Counter({rest: n_short}) if self._short[rest] >= LEAST_AGREEING * n_short else self._short
+        )
