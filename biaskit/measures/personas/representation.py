@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import count, joined
+from biaskit.corpora.languages import ENGLISH
 from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
@@ -92,7 +93,10 @@ def representation_rows(
                 foreign["n_known"] = counts["n_known"]
             if languages:
                 foreign["language"] = languages[model]
-            rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": shares.reason})
+            reason = shares.reason
+            if reason and languages.get(model, ENGLISH) not in (None, ENGLISH):
+                reason = reason.replace("not in English", "in another language")
+            rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": reason})
     return rows
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from biaskit.common.wording import count, people, percent, share_with_interval, short
+from biaskit.corpora.languages import ENGLISH
 from biaskit.measurement import words
 from biaskit.records import ALL, GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
@@ -149,7 +150,8 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
     if n_none:
         notes.append(f"{count(n_none, 'text')} without a gender left out")
     if n_foreign:
-        notes.append(f"{n_foreign:,} of these not in English")
+        elsewhere = any(row.get("language") not in (None, "", ENGLISH) for row in rows)
+        notes.append(f"{n_foreign:,} of these {'in another language' if elsewhere else 'not in English'}")
     if n_refused:
         notes.append(f"{count(n_refused, 'text')} refused")
     if missing:
@@ -163,7 +165,7 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 def language_of(part: Part, model: str) -> Mapping[str, Any]:
     """Find the language, other than English, that a model's texts are read in (`LanguageReading.record`)."""
     found = next((m.language for m in part.models if m.label == model), {})
-    return found if found.get("language") not in (None, "en") else {}
+    return found if found.get("language") not in (None, ENGLISH) else {}
 
 
 def _language(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
