@@ -155,7 +155,11 @@ class Language(ListEntry):
 
 
 def _by_word(*lists: _Classes) -> dict[str, str]:
-    return {word: name for one in lists for name, words in one.items() for word in words.split()}
+    of_words: dict[str, str] = {}
+    for one in lists:
+        for name, words in one.items():
+            of_words |= dict.fromkeys(words.split(), name)
+    return of_words
 
 
 @cache

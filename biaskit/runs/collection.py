@@ -323,10 +323,11 @@ def _models(run: StoredRun) -> Iterator[Model]:
         in_force = entry.prompt_format.startswith("chat") and not run.question.get("system_prompt")
         own_system = str(entry.details.get(OWN_SYSTEM, "")) if in_force else ""
         seen = answered.get(label) or {}
+        stated = {name: getattr(entry, name) for name in _OF_ENTRY}
         first, last = (str(seen.get(end) or "")[:10] or None for end in ("first", "last"))
         yield Model(
             label,
-            **{name: getattr(entry, name) for name in _OF_ENTRY},
+            **stated,
             estimator=entry.estimator_name,
             run=str(run.path),
             answered_by=tuple(seen.get("by", ())),

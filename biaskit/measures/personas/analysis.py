@@ -140,7 +140,9 @@ def _make_tables(
     with_words = [model for model in documents.models if model not in documents.lacking("words")]
     if len(with_words) < len(documents.models):
         results.notes.append(_SAYS["no_words"])
-        _refuse_words(documents, study, with_words)
+        for asked, value in (("hold_out", study.hold_out), ("group_col", documents.group_column)):
+            if value and not with_words:
+                raise UsageError(_SAYS["needs_words"].format(f"--{asked.replace('_', '-')}"))
         documents = documents.of_models(with_words)
     if not documents.texts:
         pass
@@ -162,13 +164,6 @@ def _make_tables(
     return results
 
 
-def _refuse_words(documents: TextDocuments, study: PersonasStudy, with_words: Sequence[str]) -> None:
-    """Stop where what is asked for needs words, and no model's words are read."""
-    asked = "--hold-out" if study.hold_out else "--group-col" if documents.group_column else ""
-    if asked and not with_words:
-        raise UsageError(_SAYS["needs_words"].format(asked))
-
-
 def _gender_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
     """Make the rows of genders.csv: every text, its gender and the words that were counted for it."""
     of_text = ["model", "occupation", "template_id", "origin", "requested_gender", "key"]
@@ -187,6 +182,7 @@ def _add_representation(
 ) -> Sequence[Row]:
     """Add the shares of texts without a gender in the prompt, and what labels of a person say of them."""
     study, rows = design.study, list[Row]()
+    of_languages: Any = {"unread": documents.lacking("represented"), "languages": documents.languages}
     unrequested = [text for text in documents.texts if text.requested_gender is None]
     if documents.imported and not unrequested:
         results.notes.append(_SAYS["all_requested"])
@@ -201,9 +197,8 @@ def _add_representation(
             templates=documents.template_ids,
             batch=None if documents.imported else (study.batch or study.per_gender),
             scopes=scopes,
-            unread=documents.lacking("represented"),
-            languages=documents.languages,
             known=documents.person_column is not None,
+            **of_languages,
         )
     if documents.person_column is not None:
         n_known = sum(bool(text.person_gender and text.gender) for text in documents.texts)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest
-from biaskit.corpora.languages import AUTO, ENGLISH
+from biaskit.corpora.languages import ENGLISH
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import SHIPPED, source_digest
@@ -92,7 +92,7 @@ class PersonasDesign:
             "n": "" if study.name == "texts" else str(study.per_gender),
             "seed": str(study.seed),
             "variant": study.variant,
-            "language": "" if study.language in (AUTO, ENGLISH) else study.language.rsplit("/", 1)[-1],
+            "language": study.signed_language,
             **analysis,
         }
         return sign_design(study, models, self.describe()["digest"], shown)

@@ -135,12 +135,11 @@ class LanguageEvidence:
         if most and most.has_rules and most.code != ENGLISH and enough:
             return LanguageReading(most, found, texts, self.english)
         says, n_texts = words("personas")["languages"], count(self.english.n_texts, "text")
-        in_each = [
-            f"{m:,} in {known[code].name if code else says['other']}" for code, m in texts.most_common()
-        ]
-        said = listed(in_each).replace(" in ", f" of {n_texts} are in ", 1) or says["too_little"].format(
-            n_texts
-        )
+        in_each = list[str]()
+        for code, m in texts.most_common():
+            are = "" if in_each else f" of {n_texts} are"
+            in_each.append(f"{m:,}{are} in {known[code].name if code else says['other']}")
+        said = listed(in_each) or says["too_little"].format(n_texts)
         why = says["not_given"].format(own.name) if own else says["no_rules" if enough else "mixed"]
         return LanguageReading(None, found, texts, self.english, f"{said}, {why}", most)
 
@@ -157,6 +156,5 @@ class LanguageEvidence:
         rest = told_by(self._of_short, self.known) or OTHER
         if texts.total() > MOST_FOREIGN * (texts.total() + n_short):
             rest = max(texts, key=texts.__getitem__)
-        return texts + (
-            Counter({rest: n_short}) if self._short[rest] >= LEAST_AGREEING * n_short else self._short
-        )
+        agree = self._short[rest] >= LEAST_AGREEING * n_short
+        return texts + (Counter({rest: n_short}) if agree else self._short)
