@@ -162,7 +162,7 @@ def test_texts_in_another_language_have_no_words_and_no_area(tmp_path: Path) -> 
         for r in texts()
         if r["gender"]
     ]
-    tables = {path.stem for path in (made(german, tmp_path) / "tables").glob("*.csv")}
+    tables = {path.stem for path in (made(german, tmp_path).path / "tables").glob("*.csv")}
     assert "genders" in tables
     assert not tables & {"text_transfer", "marked_words", "word_lists", "srb"}
 
