@@ -26,6 +26,9 @@ UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 PERSON = "The known gender of the person described; where it is empty, the gender is inferred."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
+LANGUAGE = (
+    "The language of the texts: en, de, fr, pt, ru, or a folder (./language-XX). Default: by their words."
+)
 CLUSTERS = "Cluster the marked words; default: not in --texts without a requested gender (slow)."
 
 DECIDED = {
@@ -68,6 +71,7 @@ LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: 
 @option("--min-category", "PART", "Of --decisions: categories below get no ratio; default: 0.02.", type=float)
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--separator", "CHARACTER", SEPARATOR)
+@option("--language", "CODE", LANGUAGE)
 @option("--variant", None, "released: as in GAS(P)'s scripts.", type=VARIANTS)
 @option("--copies", None, "Near copies count once, or all.", type=click.Choice(["once", "all"]))
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
@@ -101,7 +105,7 @@ def command(
     recorded:demo-base is a shipped corpus of texts by the model demo-base.
     """
     chosen: dict[str, Any] = {}
-    for name in ("variant", "copies", "hold_out", "vectors", "srb_seeds", "clusters"):
+    for name in ("language", "variant", "copies", "hold_out", "vectors", "srb_seeds", "clusters"):
         if (value := options.pop(name)) is not None:
             chosen[name] = value
     if unmarked:

@@ -41,6 +41,7 @@ class Model:
     answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
     first_answered: str | None = None  # UTC date of the first and of the last row
     last_answered: str | None = None
+    language: Mapping[str, Any] = field(default_factory=dict, hash=False)  # that its texts are read in
     own_system: str = ""  # beginning of the chat template's own system prompt, where it was in force
 
     @property
@@ -208,8 +209,9 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
             new = {column: names.get(row[column], row[column]) for column in columns}
             tables[name].append({**row, **new})
     analysis = dict(run.analysis)
-    if isinstance(answered := analysis.get("answered"), Mapping):
-        analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}
+    for part in ("answered", "languages"):
+        if isinstance(of_models := analysis.get(part), Mapping):
+            analysis[part] = {names.get(label, label): entry for label, entry in of_models.items()}
     manifest = run.manifest.model_copy(update={"models": models})
     return replace(run, manifest=manifest, analysis=analysis, tables=tables, names=names)
 
@@ -316,20 +318,22 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
 
 
 def _models(run: StoredRun) -> Iterator[Model]:
-    answered = run.analysis.get("answered") or {}
+    answered, languages = (run.analysis.get(part) or {} for part in ("answered", "languages"))
     for label, entry in run.manifest.models.items():
         in_force = entry.prompt_format.startswith("chat") and not run.question.get("system_prompt")
         own_system = str(entry.details.get(OWN_SYSTEM, "")) if in_force else ""
         seen = answered.get(label) or {}
+        stated = {name: getattr(entry, name) for name in _OF_ENTRY}
         first, last = (str(seen.get(end) or "")[:10] or None for end in ("first", "last"))
         yield Model(
             label,
-            **{name: getattr(entry, name) for name in _OF_ENTRY},
+            **stated,
             estimator=entry.estimator_name,
             run=str(run.path),
             answered_by=tuple(seen.get("by", ())),
             first_answered=first,
             last_answered=last,
+            language=languages.get(label) or {},
             own_system=own_system,
         )
 

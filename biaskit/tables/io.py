@@ -36,6 +36,7 @@ class OfStudy(TypedDict, total=False):
     scoped: bool
     labelled: bool
     known: bool
+    foreign: bool
 
 
 def columns(
@@ -43,7 +44,7 @@ def columns(
 ) -> tuple[Column, ...]:
     """List the columns of a table for a study's gender groups, and the contrast of two of them if it has one.
 
-    `kept`: whether the columns that only some runs have are kept, `scoped`, `labelled` or `known`.
+    `kept`: whether the columns that only some runs have are kept, such as `scoped` (`Column.only`).
     """
     layout: list[Column] = []
     for part in _schema(name).parts:
@@ -235,8 +236,8 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
         before, _, after = of_groups[0].names[0].partition("GROUP")
         own = header[start : start + n * width : width]
         groups = [name.removeprefix(before).removesuffix(after) for name in own]
-    layout_of = partial(columns, path.stem, scoped="scoped" in kept, labelled="labelled" in kept)
-    layout_of = partial(layout_of, known="known" in kept)
+    only: Any = dict.fromkeys(kept - {""}, True)
+    layout_of = partial(columns, path.stem, **only)
     for contrast in [("", ""), *permutations(groups, 2)]:
         layout = layout_of(groups=groups, contrast=contrast)
         if header == [column.name for column in layout]:

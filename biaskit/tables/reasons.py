@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from biaskit.tables.query import Row
 
 ESTIMATORS_DIFFER = "estimators differ"
-NOT_ENGLISH = "these texts are not in English, and the rules read no other language"
-"""Texts that the rules of association cannot read have no share."""
+UNREAD = "no gender is inferred"
+"""Texts that no rules of association read have no share; which language they are in follows the colon."""
+OTHER_LANGUAGE = "words are read in English only"
+"""What is not made of texts in a language whose rules infer genders and nothing else."""
 
 HOLD_OUT = "hold-out"
 """Texts without a gender in the prompt are a held-out half of those with one: a control, no result."""
@@ -25,6 +27,11 @@ def parts_of_reason(reason: object) -> list[str]:
 def is_reason(text: str, reason: str) -> bool:
     """Tell whether a part of a row's reason is the reason named; particulars follow its colon."""
     return text.partition(":")[0] == reason
+
+
+def is_unread(row: Row) -> bool:
+    """Tell whether a row has no number of its own because no rules read its texts."""
+    return any(is_reason(part, UNREAD) for part in parts_of_reason(row["reason"]))
 
 
 def are_held_out(rows: Iterable[Row]) -> bool:

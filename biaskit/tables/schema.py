@@ -20,7 +20,8 @@ class Column:
     name: str
     kind: Kind = "text"
     only: str = ""
-    """`scoped`: only in studies such as those under debiasing prompts; `labelled`, `known`: if genders are"""
+    """`scoped`: only in studies such as those under debiasing prompts; `labelled`, `known`: if genders are;
+    `foreign`: if texts are in another language than English"""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,8 +84,8 @@ def _table(owner: str, stated: Mapping[str, Any], of_file: Mapping[str, Any]) ->
     parts: list[TablePart] = []
     only = ""
     for word in stated["columns"].split():
-        only = {"[": "scoped", "(": "labelled", "<": "known"}.get(word[0], only)
-        name = word.strip("[]()<>")
+        only = {"[": "scoped", "(": "labelled", "<": "known", "{": "foreign"}.get(word[0], only)
+        name = word.strip("[]()<>{}")
         if "*" in name:
             before, _, after = name.partition("*")
             names = tuple(f"{before}GROUP{suffix}" for suffix in after.split("/"))
@@ -94,7 +95,7 @@ def _table(owner: str, stated: Mapping[str, Any], of_file: Mapping[str, Any]) ->
             parts.append(OfContrast((own,), said(own).get("kind", "number")))
         else:
             parts.append(Column(name, said(name).get("kind", "text"), only))
-        only = "" if word[-1] in "])>" else only
+        only = "" if word[-1] in "])>}" else only
     says = {name: said(name).get("says", "") for part in parts for name in part.names}
     rest = {field: value for field, value in stated.items() if field not in ("columns", "keys", "own")}
     return TableSchema(owner=owner, parts=tuple(parts), says=says, keys=tuple(stated["keys"].split()), **rest)

@@ -122,7 +122,7 @@ def test_srb_scores_words_of_known_genders_against_requested_texts(tmp_path: Pat
 
 
 def test_known_genders_count_in_a_language_that_the_rules_do_not_read(tmp_path: Path) -> None:
-    job = "Die Kollegin ist sehr freundlich und hat in dem Jahr {} immer gut gearbeitet, auch mit anderen."
+    job = "La compañera es muy amable y en el año {} siempre ha trabajado bien, también con los otros."
     rows = [{"text": job.format(i), "Sex": "frau" if i % 4 else "mann"} for i in range(40)]
     run = analysed(rows, tmp_path / "r", person_gender="Sex")
     row = one(table(run, "representation"), template_id="all")

@@ -48,7 +48,7 @@ from biaskit.runs.merge import merge
 from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
-from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.tables.reasons import OTHER_LANGUAGE
 from biaskit.workflow.analyze import rebuild_tables
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -262,9 +262,10 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
 def test_outcomes_in_words_of_another_language_have_a_reason() -> None:
     where = ("k", "m", "nurse", "t", 0, "female", "stop", False)
     text = TextDocument(*where, associate_gender(""), 0, outcome="person", read=False)
-    numbers = {row["outcome"]: (row["n"], row["reason"]) for row in outcome_rows(refusal_rows([text]), {"m"})}
+    rows = refusal_rows([text])
+    numbers = {row["outcome"]: (row["n"], row["reason"]) for row in outcome_rows(rows, {"m": OTHER_LANGUAGE})}
     assert numbers["declines"] == (0, None)
-    assert numbers["person"] == (None, NOT_ENGLISH)
+    assert numbers["person"] == (None, OTHER_LANGUAGE)
 
 
 def documents_of(

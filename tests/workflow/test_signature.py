@@ -311,7 +311,8 @@ CHANGES = [*((key, change) for key, (_, change) in PERSONAS.items()), ("names", 
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
 """Keys that act when texts are read in; the seed is no analysis key of a sampled run, since samples have it.
 `unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `copies` needs some:
-tests/personas/texts/test_texts_as_they_are.py; `verdict` needs more claims."""
+tests/personas/texts/test_texts_as_they_are.py; `language` another:
+tests/personas/texts/test_languages.py; `verdict` needs more claims."""
 
 
 def test_every_analysis_key_of_personas_is_looked_at() -> None:
@@ -323,6 +324,7 @@ def test_every_analysis_key_of_personas_is_looked_at() -> None:
         "unmarked",
         "conclusion",
         "copies",
+        "language",
     } | DISPLAY_KEYS
     assert PersonasStudy.analysis_keys == looked_at - {"seed", "table"}
 

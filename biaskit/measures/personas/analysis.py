@@ -15,6 +15,7 @@ from biaskit.common.plain import attributes, group_by
 from biaskit.common.wording import listed, people, short
 from biaskit.compare.comparison import merge_tests
 from biaskit.corpora.loaders import english_counts
+from biaskit.errors import UsageError
 from biaskit.measurement import words
 from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
@@ -44,7 +45,7 @@ from biaskit.runs.store import Reading
 from biaskit.stats.verdict import Rule
 from biaskit.tables.io import OfStudy
 from biaskit.tables.query import Row, grouped, total, where
-from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
+from biaskit.tables.reasons import is_unread
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {
@@ -84,6 +85,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         if rows:
             kept: OfStudy = {"scoped": bool(design.templates), "labelled": "labels" in results.record}
             kept["known"] = documents.person_column is not None
+            kept["foreign"] = bool(documents.languages)
             made.add(name, rows, **kept)
     notes = [*reading.notes, *answerers.notes(models, study), *results.notes, *_reading_notes(documents)]
     made.notes += notes
@@ -129,16 +131,22 @@ def _make_tables(
     results.notes += _refusal_notes(refusals)
     if documents.imported:  # they do not say how they ended
         refusals = []
-    results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
+    results.tables["text_outcomes"] = outcome_rows(refusals, documents.lacking("outcomes"))
     representation = _add_representation(results, run, documents, design)
     results.notes += _representation_notes(representation, results)
-    of_english: dict[str, object] = {}
-    for label, evidence in documents.english.items():
-        of_english[label] = {"n_texts": evidence.n_texts, "n_not_english": evidence.n_foreign}
-        if note := evidence.note(label):
-            results.notes.append(note)
-    results.record["english"] = of_english
-    if scoped:
+    for label, reading in documents.readings.items():
+        results.notes += reading.notes(label)
+    results.record["languages"] = {name: reading.record() for name, reading in documents.readings.items()}
+    with_words = [model for model in documents.models if model not in documents.lacking("words")]
+    if len(with_words) < len(documents.models):
+        results.notes.append(_SAYS["no_words"])
+        for asked, value in (("hold_out", study.hold_out), ("group_col", documents.group_column)):
+            if value and not with_words:
+                raise UsageError(_SAYS["needs_words"].format(f"--{asked.replace('_', '-')}"))
+        documents = documents.of_models(with_words)
+    if not documents.texts:
+        pass
+    elif scoped:
         results.tables["debiasing_words"] = list(debiasing_word_rows(documents, study, english, formats))
     else:  # under debiasing prompts every text counts, whatever they made of it
         results.notes += _evading_notes(documents)
@@ -174,6 +182,7 @@ def _add_representation(
 ) -> Sequence[Row]:
     """Add the shares of texts without a gender in the prompt, and what labels of a person say of them."""
     study, rows = design.study, list[Row]()
+    of_languages: Any = {"unread": documents.lacking("represented"), "languages": documents.languages}
     unrequested = [text for text in documents.texts if text.requested_gender is None]
     if documents.imported and not unrequested:
         results.notes.append(_SAYS["all_requested"])
@@ -188,8 +197,8 @@ def _add_representation(
             templates=documents.template_ids,
             batch=None if documents.imported else (study.batch or study.per_gender),
             scopes=scopes,
-            unread=documents.unread,
             known=documents.person_column is not None,
+            **of_languages,
         )
     if documents.person_column is not None:
         n_known = sum(bool(text.person_gender and text.gender) for text in documents.texts)
@@ -293,7 +302,7 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
         yield note
     by_rules = []
     for row in where(rows, template_id=ALL):
-        if row.get("share_corrected") is None and NOT_ENGLISH not in parts_of_reason(row["reason"]):
+        if row.get("share_corrected") is None and not is_unread(row):
             by_rules.append(row)
     texts, dropped = total(by_rules, "n_texts"), total(by_rules, "n_not_inferred")
     refused, empty = total(by_rules, "n_refused"), total(by_rules, "n_empty")

@@ -98,6 +98,8 @@ def calibrate(
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read(manifest.resolved, settings)
     study, documents = design.study, texts_of(path, manifest, design)
+    if documents.lacking("words").keys() >= {*documents.models}:
+        raise UsageError(words("personas")["notes"]["needs_words"].format("calibrate"))
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
     vocabulary = documents.tokens.words
     english = counts_in(english_counts(study.english_prior), vocabulary)

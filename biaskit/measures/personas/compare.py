@@ -16,6 +16,7 @@ from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
+from biaskit.corpora.languages import ENGLISH
 from biaskit.measurement import words as words_of_kind
 from biaskit.records import ALL, GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
@@ -43,7 +44,7 @@ from biaskit.tables.query import (
 _NOTES: Mapping[str, str] = words_of_kind("personas")["notes"]["compare"]
 SCORES = ("srb", "srb_content")
 """Columns of srb.csv that are tested: with gender words, and without."""
-_OF_TEXTS = ("female_share", "ci_low", "ci_high", "n_female", "n_male", "n_nonbinary")
+_OF_TEXTS = ("female_share", "ci_low", "ci_high", "n_texts", "n_female", "n_male", "n_nonbinary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Texts:
     by_labels: Shares  # the rules' where an occupation is not of `labelled`
     labelled: frozenset[str]  # occupations whose share labels of a person corrected
     templates: tuple[str, ...]
+    language: str = ENGLISH  # whose rules read them; "": labels of a person alone say who they are about
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
@@ -131,6 +133,7 @@ def texts_of(
         labelled = frozenset(row["occupation"] for row in rows if row.get("share_corrected") is not None)
         templates = tuple(map(str, distinct(without_debiasing(rows), "template_id")))
         how: Any = {"vectors": vectors_of(scores), "asked": asked or PromptTexts(), "seed": seed}
+        how["language"] = (rows[0].get("language", ENGLISH) or "") if rows else ENGLISH
         texts_of_model[model] = Texts(
             model, run, prompt_format, values, by_rules, _shares(rows), labelled, templates, **how
         )
@@ -181,7 +184,10 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     for member in members:
         common &= {job for job, share in member.by_labels.mean.items() if share is not None}
     all_labelled = all(common <= member.labelled for member in members)
-    shares = {member.model: member.by_labels if all_labelled else member.by_rules for member in members}
+    shares = {}
+    for member in members:
+        only_labels = all_labelled or not any(member.by_rules.mean.values())  # of texts that no rules read
+        shares[member.model] = member.by_labels if only_labels else member.by_rules
 
     def of(name: str) -> dict[str, Values]:
         return {model: getattr(own, name) for model, own in shares.items()}
@@ -189,8 +195,11 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     if any(of("mean").values()):
         scope = replace(scope, quantity="represented_share", gender="female")
         note = joined([one.note and f"{model}: {one.note}" for model, one in shares.items()])
-        if not all_labelled and any(member.labelled for member in members):
+        if any(member.labelled and shares[member.model] is member.by_rules for member in members):
             note = joined([note, _NOTES["labels"]])
+        if not all_equal(map(attrgetter("language"), members)):
+            read = [f"{member.model}: {member.language or 'none'}" for member in members]
+            note = joined([note, _NOTES["languages"].format(", ".join(read))])
         known = [model for model, own in shares.items() if n_known(own.rows.values())]
         if 0 < len(known) < len(members):
             note = joined([note, _NOTES["known"].format(listed(known))])
@@ -219,10 +228,11 @@ def _over_texts(
         of_models, k = [], len(side.models)
         for own in map(shares.__getitem__, side.models):
             of_texts = partial(column, list(map(own.rows.__getitem__, names)))
-            p, low, high, *n = map(np.array, map(of_texts, _OF_TEXTS))
+            p, low, high, n_texts, *n = map(np.array, map(of_texts, _OF_TEXTS))
+            n_gendered = sum(n) if np.any(n) else n_texts  # without rules no count names a gender
             noise, dof = noise_of(p, low, high)
             ends = [*map(own.least.get, names)], [*map(own.most.get, names)]
-            of_models.append([k * sum(n), noise / k, noise**2 / dof / k**3, p, *ends])
+            of_models.append([k * n_gendered, noise / k, noise**2 / dof / k**3, p, *ends])
         return list(np.array(of_models, dtype=np.float64).mean(axis=0))
 
     # Satterthwaite's terms stand in `below`; a and b are the share, its least and its most.

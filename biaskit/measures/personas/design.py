@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest
+from biaskit.corpora.languages import ENGLISH
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import SHIPPED, source_digest
@@ -91,6 +92,7 @@ class PersonasDesign:
             "n": "" if study.name == "texts" else str(study.per_gender),
             "seed": str(study.seed),
             "variant": study.variant,
+            "language": study.signed_language,
             **analysis,
         }
         return sign_design(study, models, self.describe()["digest"], shown)
@@ -167,6 +169,8 @@ class Stored(StoredLists):
 def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:
     """Read the design that a manifest describes; `overrides` may set analysis keys only."""
     stored = Stored.model_validate(resolved)
+    if "language" not in resolved["study"]:  # older than the key
+        resolved = {**resolved, "study": {**resolved["study"], "language": ENGLISH}}
     return PersonasDesign(
         study=cast("PersonasStudy", read_study(resolved, overrides)),
         occupations=stored.items,

@@ -7,6 +7,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from biaskit.corpora.languages import AUTO, ENGLISH
 from biaskit.measures.personas.texts.association import Honorifics, counted_places
 from biaskit.measures.personas.texts.outcomes import text_outcome
 from biaskit.measures.personas.texts.tokens import letters, tokeniser
@@ -35,14 +36,20 @@ ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
 def examples(rows: Iterable[Row], run: StoredRun) -> Shown:
     """Choose the texts of a run to read."""
-    return show(rows, run.tables, run.analysis.get("choices", {}))
+    return show(rows, run.tables, run.analysis.get("choices", {}), run.analysis.get("languages"))
 
 
-def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
+def show(
+    rows: Iterable[Mapping[str, Any]],
+    tables: Tables,
+    choices: Mapping[str, Any],
+    languages: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Shown:
     """Choose examples and sentences of a run from its stored rows and its tables.
 
     `rows`: of personas.jsonl; `tables`: genders and marked_words; `choices`: how the texts were
-    analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
+    analysed (honorifics, tokenizer); `languages`: of the models, as analysis.json has them. Which texts are
+    shown depends on the tables, not on the order of the rows.
     """
     listed = tables.get("genders", ())
     associations = {str(row["key"]): row for row in listed}
@@ -68,7 +75,15 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
             stored[key] = text, row.get("finish_reason")
         contexts.add(key, text, association)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
-    outcomes = {key: text_outcome(text, finish).outcome for key, (text, finish) in stored.items()}
+    reading_of: dict[str, dict[str, Any]] = {}  # model → how a text of it is read
+    for model, read in (languages or {}).items():
+        own = str(choices.get("language", AUTO)) if read.get("found") == "given" else read.get("language")
+        reading_of[model] = {"honorifics": honorifics, "language": own}
+    plainly = {"honorifics": honorifics, "language": ENGLISH}
+    outcomes = {}
+    for key, (text, finish) in stored.items():  # in words of English
+        is_english = reading_of.get(str(associations[key]["model"]), plainly)["language"] == ENGLISH
+        outcomes[key] = text_outcome(text, finish).outcome if is_english else PERSON
     rare: dict[tuple[object, str], list[str]] = {}
     for key, row in associations.items():
         if (outcome := outcomes.get(key, PERSON)) != PERSON:
@@ -78,7 +93,9 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     examples = []
     for key in chosen:
         if key in stored:
-            examples.append(_example(stored[key][0], associations[key], honorifics, outcomes[key]))
+            row = associations[key]
+            reading = reading_of.get(str(row["model"]), plainly)
+            examples.append(_example(stored[key][0], row, reading, outcomes[key]))
     return Shown(examples, *contexts.shown())
 
 
@@ -92,10 +109,10 @@ def _rank(row: Row) -> tuple[object, ...]:
     return row["origin"] != "inferred", asked, gender, row.get("debiasing_id") or 0
 
 
-def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
+def _example(text: str, row: Row, reading: Mapping[str, Any], outcome: str) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
     spans = []
-    for place in counted_places(text, honorifics=honorifics):
+    for place in counted_places(text, **reading) if reading["language"] else ():  # none: not read
         if place.end <= len(shown):
             spans.append(Span(place.start, place.end, place.counts_as))
     of_row: dict[str, Any] = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}

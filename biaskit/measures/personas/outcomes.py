@@ -7,14 +7,13 @@ that are refused or empty, decline or lecture are in no list, score or calibrati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from biaskit.measures.personas.texts.documents import REQUESTED, TextDocument
 from biaskit.measures.personas.texts.outcomes import CUT
 from biaskit.records import ALL
 from biaskit.stats.proportions import Proportion, proportion
 from biaskit.tables.query import Row
-from biaskit.tables.reasons import NOT_ENGLISH
 
 BY_ENDING: Mapping[str, str] = {"declines": "n_refused", "empty": "n_empty"}
 """Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
@@ -51,17 +50,17 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
     return rows
 
 
-def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[Row]:
+def outcome_rows(refusals: Sequence[Row], unread: Mapping[str, str]) -> list[Row]:
     """Make the rows of text_outcomes.csv: each outcome by requested gender, with Wilson intervals.
 
     `refusals` as `refusal_rows` gives them; `unread`: models whose texts are in a language that the rules do
-    not read, so that their outcomes in words have a reason instead of numbers.
+    not read, so that their outcomes in words have that reason instead of numbers.
     """
     rows: list[Row] = []
     for row in refusals:
         scope = {name: row[name] for name in _SCOPE}
         for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
-            reason = NOT_ENGLISH if outcome in IN_WORDS and row["model"] in unread else None
+            reason = unread.get(row["model"]) if outcome in IN_WORDS else None
             n, share = row[name], proportion(row[name], row["n_texts"])
             if reason:
                 n, share = None, Proportion(None)

@@ -47,6 +47,7 @@ class TextsArguments(TypedDict, total=False):
             group is compared with all others together.
 
     Reading and analysis:
+        language: of the texts, en, de, fr, pt, ru or a folder of your own; by default, as their words say.
         encoding: of a text file, utf-8 (the default) or cp1252 (Windows in Western Europe).
         separator: between the columns of a .csv or .tsv; by default what its header shows.
         settings: keys of the analysis, such as `{"hold_out": 0.5}`.
@@ -56,6 +57,7 @@ class TextsArguments(TypedDict, total=False):
     model: str | None
     group_col: str | None
     unmarked: str | Sequence[str] | None
+    language: str | None
     encoding: str
     separator: str | None
     settings: Mapping[str, Any] | None
@@ -161,6 +163,8 @@ def analyze_texts(
 def _study(options: TextsArguments) -> PersonasStudy:
     """Make the study of texts that exist: analysis keys may differ from their defaults, and the seed."""
     settings, unmarked = dict(options.get("settings") or {}), options.get("unmarked")
+    if options.get("language") is not None:
+        settings["language"] = options["language"]
     if unmarked:
         settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
     for key in settings:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from operator import attrgetter, itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from biaskit.common.wording import count, joined
+from biaskit.corpora.languages import ENGLISH
 from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
 from biaskit.tables.query import Row, by_person, defined, grouped, where, without_debiasing, women_among
-from biaskit.tables.reasons import NOT_ENGLISH
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 Workforce = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
@@ -36,8 +38,9 @@ def representation_rows(
     templates: Sequence[str],
     batch: int | None,
     scopes: Sequence[tuple[int | None, str | None]] = (),
-    unread: Container[str] = (),
+    unread: Mapping[str, str] = NOTHING,
     known: bool = False,
+    languages: Mapping[str, str | None] = NOTHING,
 ) -> list[Row]:
     """Make the rows of representation.csv, per model and occupation each template and then `all`.
 
@@ -49,7 +52,7 @@ def representation_rows(
     `scopes` are the (debiasing_id, context) of a study under debiasing prompts, in its order. Models that are
     `unread` have counts but no share, unless genders are `known` (n_known is then a column). A sample of a
     model, occupation, template or scope that is not listed is a `ValueError`: left out silently it would be
-    missing from a share.
+    missing from a share. `unread` has the reason of each; `languages`: the column of each model's, if any.
     """
     tallies: dict[_Block, Counter[str]] = {}
     copies = Counter[tuple[_Block, str, str]]()
@@ -81,14 +84,19 @@ def representation_rows(
         share, year = workforce.get(occupation, (None, None))
         of_work: Row = {"workforce_share": share, "workforce_year": year}
         of_scope: Row = {"debiasing_id": scope[0], "context": scope[1]} if scopes else {}
-        is_read = known or model not in unread
-        for template, counts, shares in _of_occupation(of_templates, read=is_read):
+        unknown = None if known else unread.get(model)
+        for template, counts, shares in _of_occupation(of_templates, unknown):
             of_item = {"model": model, "occupation": occupation, "template_id": template}
             numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
-            foreign = {"n_not_english": counts["n_not_english"]}
+            foreign: dict[str, Any] = {"n_not_english": counts["n_not_english"]}
             if known:
                 foreign["n_known"] = counts["n_known"]
-            rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": shares.reason})
+            if languages:
+                foreign["language"] = languages[model]
+            reason = shares.reason
+            if reason and languages.get(model, ENGLISH) not in (None, ENGLISH):
+                reason = reason.replace("not in English", "in another language")
+            rows.append({**of_item, **numbers, **of_work, **foreign, **of_scope, "reason": reason})
     return rows
 
 
@@ -119,8 +127,6 @@ class _Shares:
         }
 
 
-_NO_SHARES = _Shares(Proportion(None), Proportion(None), None, NOT_ENGLISH)
-
 _COUNTS = (
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
     *("n_refused", "n_empty", "n_cut"),
@@ -128,13 +134,14 @@ _COUNTS = (
 
 
 def _of_occupation(
-    tallies: Mapping[str, Counter[str]], *, read: bool
+    tallies: Mapping[str, Counter[str]], unread: str | None
 ) -> Iterator[tuple[str, Mapping[str, int], _Shares]]:
-    """Yield counts and shares of each template, then of `all`; no shares of texts that cannot be `read`."""
+    """Yield counts and shares of each template, then of `all`; no shares of texts that are `unread`: why."""
     of_template = {template: _shares(counts) for template, counts in tallies.items()}
+    none = _Shares(Proportion(None), Proportion(None), None, unread)
     for template, counts in tallies.items():
-        yield template, counts, of_template[template] if read else _NO_SHARES
-    yield ALL, sum(tallies.values(), Counter()), _mean(of_template) if read else _NO_SHARES
+        yield template, counts, none if unread else of_template[template]
+    yield ALL, sum(tallies.values(), Counter()), none if unread else _mean(of_template)
 
 
 def _shares(counts: Mapping[str, int]) -> _Shares:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from biaskit.corpora.languages import AUTO, ENGLISH, Language, language
 from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Margins, Study, key
 
 MOST_C = 1e6  # the greatest strength of a prior; above it every word is as in the prior
@@ -45,6 +46,12 @@ def _source_of(*kinds: str) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+def _of_language(name: str) -> str:
+    if name != AUTO:
+        language(name)
+    return name
 
 
 class PromptChoice(Choice):
@@ -114,6 +121,9 @@ class PersonasStudy(Study):
     honorifics: Literal["paper", "titles"] = key(
         "paper", "titles: Ms, Mrs, Miss, Mr only as words before a capitalised word"
     )
+    language: Annotated[str, AfterValidator(_of_language)] = key(
+        "auto", "language whose rules read the texts: en, de, fr, pt, ru, a folder of your own, or auto"
+    )
     tokenizer: Literal["papers", "words"] = key(
         "papers", "papers: letters a-z only; words: Unicode words with hyphens"
     )
@@ -174,6 +184,21 @@ class PersonasStudy(Study):
         "per-alpha", "calibrate: search C at every alpha, or interpolate (papers)"
     )
     margin: Margins = key({"represented_share": 0.05}, MARGIN)
+
+    @property
+    def own_language(self) -> Language | None:
+        """The language that `language` names; None where it is found by the texts' words."""
+        return None if self.language == AUTO else language(self.language)
+
+    @property
+    def signed_language(self) -> str:
+        """What a signature says of `language`: nothing where English may be meant, no folder's place."""
+        return "" if self.language in (AUTO, ENGLISH) else self.language.rsplit("/", 1)[-1]
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How a text is read before its model's language is known: the arguments of `associate_answer`."""
+        return {"honorifics": self.honorifics, "language": self.own_language or ENGLISH}
 
     @property
     def sent_as(self) -> str:

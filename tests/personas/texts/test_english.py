@@ -16,7 +16,7 @@ from places import SHARED
 import biaskit as bk
 from biaskit.measures.personas.texts.association import associate_gender, counted_places
 from biaskit.measures.personas.texts.english import EnglishEvidence, english_parts, is_english
-from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.measures.personas.texts.recognition import LanguageEvidence
 
 OTHERS = {
     "German": (
@@ -150,7 +150,7 @@ def test_names_and_lists_of_skills_are_not_another_language() -> None:
         assert is_english(text) is None
         assert evidence(*[text] * 30).read
     assert evidence().read
-    assert evidence("", " ").note("m") is None
+    assert evidence("", " ").n_foreign == 0
 
 
 def test_a_text_without_a_list_of_its_language_is_told_by_how_little_of_it_is_english() -> None:
@@ -201,8 +201,9 @@ IN_SPANISH = (
 def test_letters_in_spanish_are_forty_texts_about_nobody(tmp_path: Path) -> None:
     result, row = shares_of([IN_SPANISH.format(n) for n in range(40)], tmp_path / "run")
     assert (row["n_texts"], row["n_not_inferred"], row["n_not_english"]) == (40, 40, 40)
-    assert (row["n_male"], row["n_female"], row["reason"]) == (0, 0, NOT_ENGLISH)
-    assert any("40 of 40 texts" in note and NOT_ENGLISH in note for note in result.warnings)
+    assert (row["n_male"], row["n_female"]) == (0, 0)
+    assert row["reason"].startswith("no gender is inferred: 40 of 40 texts are in Spanish, for which")
+    assert any("40 of 40 texts are in Spanish" in note for note in result.warnings)
 
 
 def test_four_spanish_texts_among_forty_are_counted_as_such(tmp_path: Path) -> None:
@@ -233,7 +234,8 @@ def test_short_texts_in_danish_are_judged_and_the_shortest_with_the_others(tmp_p
     ]
     assert is_english("Vi ses her i morgen.") is None
     _, row = shares_of(danish * 5, tmp_path / "run")
-    assert (row["n_female"], row["n_not_english"], row["reason"]) == (0, 20, NOT_ENGLISH)
+    assert (row["n_female"], row["n_not_english"]) == (0, 20)
+    assert row["reason"].startswith("no gender is inferred")
 
 
 def test_names_alone_are_nobody_and_for_that_reason(tmp_path: Path) -> None:
@@ -278,11 +280,15 @@ def test_no_real_english_sentence_is_another_language() -> None:
 
 def test_a_tenth_of_a_models_texts_may_be_in_another_language() -> None:
     german = OTHERS["German"]
-    a_tenth, more = evidence(*[ENGLISH] * 18, german, german), evidence(*[ENGLISH] * 17, *[german] * 3)
-    assert (a_tenth.read, more.read) == (True, False)
-    assert "2 of 20 texts" in (a_tenth.note("m") or "")
-    assert NOT_ENGLISH in (more.note("m") or "")
-    assert evidence(ENGLISH).note("m") is None
+    said = []
+    for n_german in (0, 2, 3):
+        found = LanguageEvidence()
+        for text in [*[ENGLISH] * (20 - n_german), *[german] * n_german]:
+            found.add(text)
+        said.append([found.english.read, *found.reading().notes("m")])
+    assert said[0] == [True]
+    assert said[1] == [True, "m: 2 of 20 texts are not in English: they count for nobody"]
+    assert (said[2][0], said[2][1][:49]) == (False, "m: 17 of 20 texts are in English and 3 in German,")
 
 
 def test_real_personas_are_english() -> None:
@@ -294,11 +300,11 @@ def test_real_personas_are_english() -> None:
     assert (found.read, found.n_foreign) == (True, 0)
 
 
-def test_german_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Path) -> None:
+def test_spanish_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Path) -> None:
     texts = {
-        "text": [OTHERS["German"]] * 40
+        "text": [OTHERS["Spanish"]] * 40
         + [ENGLISH, "He works in a mine, and they say that he sings. " * 5] * 20,
-        "who": ["deutsch"] * 40 + ["english"] * 40,
+        "who": ["español"] * 40 + ["english"] * 40,
     }
     quick = {"vectors": "marked-lists", "permutations": 19, "clusters": False}
     result = bk.analyze_texts(texts, model="who", settings=quick, out=tmp_path / "run", watcher=bk.Silent())
@@ -306,18 +312,17 @@ def test_german_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Pa
         row["model"]: row for row in result.representation.to_dict("records") if row["template_id"] == "all"
     }
     assert shares["english"]["female_share"] == 0.5
-    assert shares["deutsch"]["reason"] == NOT_ENGLISH
-    assert shares["deutsch"]["n_texts"] == shares["deutsch"]["n_not_inferred"] == 40
+    assert shares["español"]["reason"].startswith("no gender is inferred: 40 of 40 texts are in Spanish")
+    assert shares["español"]["n_texts"] == shares["español"]["n_not_inferred"] == 40
     assert all(
-        shares["deutsch"][name] != shares["deutsch"][name]
+        shares["español"][name] != shares["español"][name]
         for name in ("female_share", "share_if_dropped_male")
     )
     lists = result.word_lists.to_dict("records")
     assert {row["model"] for row in lists if row["origin"] == "inferred" and row["n_marked"]} <= {"english"}
     record = json.loads((tmp_path / "run/tables/analysis.json").read_text())
-    assert record["english"]["deutsch"]["n_not_english"] == 40
-    assert any("deutsch" in note and NOT_ENGLISH in note for note in result.warnings)
+    assert record["languages"]["español"]["texts"] == {"es": 40}
+    assert any("español" in note and "Spanish" in note for note in result.warnings)
     said = bk.report(tmp_path / "run", out=tmp_path / "page.html").findings
     assert any(one.text.startswith("Of your texts (english) that name a gender, 50 %") for one in said)
-    (unread,) = [one for one in said if one.text.startswith("Your texts (deutsch): who they are about")]
-    assert NOT_ENGLISH in unread.measured_with
+    assert any(one.text.startswith("40 of 40 texts are in Spanish, for which") for one in said)

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 import biaskit as bk
 from biaskit.arguments import BY_COMMAND, as_called
 from biaskit.common.marks import first_mark, legible
+from biaskit.corpora.languages import shipped_language
 from biaskit.errors import BiaskitError
 from biaskit.measures.personas.texts import copies
-from biaskit.measures.personas.texts.association import COUNTED_WORDS, associate_gender, counted_places
+from biaskit.measures.personas.texts.association import associate_gender, counted_places
 from biaskit.measures.personas.texts.copies import shingles_of, units
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.measures.personas.texts.names import listed_names
@@ -47,6 +48,8 @@ MARKS = [
     ("a <b and c> d, 1 < 2 > 1, AT&T; &foo;", "a b and c d att foo"),  # no marks
     (r"C:\Users\Nora \ [her] {his} _she_ <3", "cusersnora her his she"),
 ]
+
+COUNTED = shipped_language("en").classes["paper"]
 
 
 @pytest.mark.parametrize(("text", "words"), MARKS)
@@ -131,7 +134,7 @@ def by_all_pairs(texts: Sequence[str], prompts: Sequence[str]) -> list[int]:
     shingles, unit = [], list[int]()
     for text in texts:
         words = re.findall(r"\w+", text.lower())
-        own = [w for w in words if w not in listed_names() and w not in COUNTED_WORDS["paper"]]
+        own = [w for w in words if w not in listed_names() and w not in COUNTED]
         own = own if len(own) >= 5 else words
         shingles.append({tuple(own[i : i + 5]) for i in range(max(1, len(own) - 4))} if own else set())
     for i, mine in enumerate(shingles):

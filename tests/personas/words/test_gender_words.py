@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from biaskit.common.files import data_dir
+from biaskit.corpora.languages import shipped_language
 from biaskit.corpora.loaders import gender_words
 from biaskit.measures.personas.srb.score import PRONOUNS
-from biaskit.measures.personas.texts.association import COUNTED_TITLES, COUNTED_WORDS
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.texts.tokens import tokenise
 
@@ -18,7 +18,8 @@ LIST = tomllib.loads((data_dir("corpora") / "gender-words/words.toml").read_text
 
 
 def test_the_words_of_the_association_and_all_pronouns_are_on_it() -> None:
-    counted = {*COUNTED_WORDS["paper"], *map(str.lower, COUNTED_TITLES)}
+    english = shipped_language("en")
+    counted = {*english.classes["paper"], *map(str.lower, english.title_classes)}
     own = {word for word, group in gender_words().items() if group == "counted"}
     assert counted <= own
     assert {"nonbinary", "theythem"} == own - counted  # the papers' tokens of NONBINARY_TERMS

@@ -13,7 +13,6 @@ from fakes.personas_runs import COMMON, one, only, table, write_texts
 from biaskit.measures.personas.command import PersonasResult
 from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.words import transfer
-from biaskit.tables.reasons import NOT_ENGLISH
 
 WHO = {"female": "She said that she", "male": "He said that he"}
 OWN = {"female": ("tender", "warm", "kind"), "male": ("strong", "bold", "loud")}
@@ -156,16 +155,16 @@ def test_texts_of_one_gender_that_are_much_longer_make_no_claim(tmp_path: Path) 
     assert verdicts["auc_inferred"] != "no-verdict"
 
 
-def test_texts_in_another_language_have_no_area(tmp_path: Path) -> None:
+def test_texts_in_another_language_have_no_words_and_no_area(tmp_path: Path) -> None:
     said = "der Mann und die Frau sind mit dem Hund in das Haus gegangen weil es nicht mehr hell war"
     german = [
         {**r, "text": f"{'Sie' if r['gender'] == 'female' else 'Er'} {said} {r['text'].split()[-2]}"}
         for r in texts()
         if r["gender"]
     ]
-    rows = table(made(german, tmp_path), "text_transfer")
-    assert {""} == {row["auc"] for row in rows}
-    assert {NOT_ENGLISH} == {row["reason"] for row in rows}
+    tables = {path.stem for path in (made(german, tmp_path).path / "tables").glob("*.csv")}
+    assert "genders" in tables
+    assert not tables & {"text_transfer", "marked_words", "word_lists", "srb"}
 
 
 def test_another_model_and_another_occupation_change_no_number(tmp_path: Path) -> None:

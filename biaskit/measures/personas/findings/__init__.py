@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from biaskit.common.wording import count, short
+from biaskit.common.wording import count, listed, short
+from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.measurement import words as words_of
 from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
-from biaskit.measures.personas.findings.texts import are_imported, measured, slopes, workforce, write
+from biaskit.measures.personas.findings.texts import (
+    are_imported,
+    language_of,
+    measured,
+    slopes,
+    workforce,
+    write,
+)
 from biaskit.measures.personas.findings.words import words
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
@@ -54,7 +63,7 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     if n := n_known(represented):
         yield said["known"].format(n, n_texts)
     if n < n_texts:
-        yield said["by_words"]
+        yield from _of_rules(own, said)
     if False in imported:
         yield said["settings"]
     vectors = distinct(scored, "vectors")
@@ -64,9 +73,33 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
         yield said["vector_models"].format(len(vectors))
 
 
+def _of_rules(parts: Sequence[Part], said: Mapping[str, Any]) -> Iterator[str]:
+    """Say which words a gender is inferred from, and what the rules of other languages than English miss."""
+    read: dict[str, Mapping[str, Any]] = {}
+    for part in parts:
+        for model in part.models:
+            own = language_of(part, model.label)
+            if own or model.language.get("language", ENGLISH):
+                read[own.get("language", ENGLISH)] = own
+    such_as = []
+    for own in read.values():
+        such_as += own.get("such_as", shipped_language(ENGLISH).such_as)
+    if such_as:
+        yield said["by_words"].format(listed([f"“{short(word)}”" for word in such_as]))
+    for own in filter(None, read.values()):
+        yield from map(str, own["traps"])
+        for limit in ("agreement", "bounds"):
+            yield said[limit].format(short(own["name"]))
+        if not own["read_by"]:
+            yield said["unread_by"].format(short(own["name"]))
+    if any(read.values()):
+        yield said["english_words"]
+
+
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     """Name the command that adds SRB, where there is none."""
     said = words_of("personas")["limits"]
     for part in parts_of(parts, "personas"):
-        if not defined(part.tables.get("srb", ()), "srb") or is_control(part):
+        in_english = any(not language_of(part, model.label) for model in part.models)
+        if in_english and (not defined(part.tables.get("srb", ()), "srb") or is_control(part)):
             yield said["no_srb_imported" if are_imported(part) else "no_srb"]

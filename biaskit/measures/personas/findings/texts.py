@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from biaskit.common.wording import count, people, percent, share_with_interval, short
+from biaskit.corpora.languages import ENGLISH
 from biaskit.measurement import words
 from biaskit.records import ALL, GENDERS, NONBINARY_REFERENCE, UNNAMED
 from biaskit.report.content import Content, parts_of
@@ -34,7 +35,7 @@ from biaskit.tables.query import (
     undefined,
     where,
 )
-from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
+from biaskit.tables.reasons import is_unread
 
 MANY_CUT = 1 / 5
 """A larger part of texts that the limit cut is said on the page."""
@@ -50,6 +51,7 @@ def write(content: Content) -> Iterator[Sentence]:
         every = occupations_of(part)
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
+            yield from _language(part, model, rows)
             yield _shares(part, model, rows, workforce=content.reference in ("workforce", "both"))
             for said, name, rows_of, most in (
                 ("without", "n_not_inferred", _readable(rows), MANY_WITHOUT),
@@ -136,7 +138,7 @@ def _with_gender(rows: Sequence[Row]) -> str:
 
 def _readable(rows: Sequence[Row]) -> list[Row]:
     """Rows of texts in a language that the rules can read."""
-    return [row for row in rows if NOT_ENGLISH not in parts_of_reason(row["reason"])]
+    return [row for row in rows if not is_unread(row)]
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
@@ -148,7 +150,8 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
     if n_none:
         notes.append(f"{count(n_none, 'text')} without a gender left out")
     if n_foreign:
-        notes.append(f"{n_foreign:,} of these not in English")
+        elsewhere = any(row.get("language") not in (None, "", ENGLISH) for row in rows)
+        notes.append(f"{n_foreign:,} of these {'in another language' if elsewhere else 'not in English'}")
     if n_refused:
         notes.append(f"{count(n_refused, 'text')} refused")
     if missing:
@@ -157,6 +160,24 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 
 
 # --- sentences -------------------------------------------------------------------------------------------
+
+
+def language_of(part: Part, model: str) -> Mapping[str, Any]:
+    """Find the language, other than English, that a model's texts are read in (`LanguageReading.record`)."""
+    found = next((m.language for m in part.models if m.label == model), {})
+    return found if found.get("language") not in (None, ENGLISH) else {}
+
+
+def _language(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
+    """Say which language's rules read the texts, and how often they are right on sentences of one person."""
+    if not (read := language_of(part, model)) or not rows:
+        return
+    pieces: dict[str, Piece] = {"whose": whose(part, model), "name": Foreign(read["name"])}
+    says, notes = "in_language_unmeasured", []
+    if rates := read.get("measured"):
+        says, notes = "in_language", [f"{count(rates['n'], 'sentence')} of {short(rates['data'])}"]
+        pieces |= {"decided": percent(rates["decided"]), "right": percent(rates["right"])}
+    yield _shown(filled(*_SAYS[says], **pieces), texts_measured(part, model, rows, *notes), strength=DETAIL)
 
 
 def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> Sentence:
@@ -174,7 +195,10 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, workforce: bool) -> 
         notes.insert(0, _SAYS["notes"]["of_workforce"].format(percent(of_workforce)))
     using = texts_measured(part, model, rows, *notes)
     if not shares:
-        reason = why(rows[0]) if rows else "no texts without a gender in the prompt"
+        reason: Piece = why(rows[0]) if rows else "no texts without a gender in the prompt"
+        if rows and is_unread(rows[0]):
+            said = short(rows[0]["reason"].partition(": ")[2], 200)
+            return _shown(filled(*_SAYS["unread"], whose=text_of, why=said), using, verdict="not-measured")
         text = filled(*_SAYS["not_measured"], whose=text_of, why=reason)
         return _shown(text, using, verdict="not-measured")
     share_of_women = itemgetter("female_share")

@@ -96,7 +96,7 @@ def validation_rows(
     labels, drawn = {**label_of, **known}, {**probability, **dict.fromkeys(known, 1.0)}
     classes = _CLASSES if UNCLEAR in said.values() else _CLASSES[:-1]  # only a model says so
     for model, texts in group_by(documents.texts, attrgetter("model")).items():
-        if label_of or model not in documents.unread:
+        if judge is not None or model not in documents.lacking("represented"):
             rows += _validation(model, classes, _look_up(texts, labels, said, drawn))
     return rows
 

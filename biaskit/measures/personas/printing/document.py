@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from biaskit.common.wording import PEOPLE
+from biaskit.common.wording import PEOPLE, percent, short
+from biaskit.corpora.languages import ENGLISH
 from biaskit.measurement import words as words_of_kind
 from biaskit.records import ALL
 from biaskit.report.findings.finding import reasons_of
@@ -27,7 +28,7 @@ from biaskit.tables.query import (
     total,
     where,
 )
-from biaskit.tables.reasons import NOT_ENGLISH, are_held_out, parts_of_reason
+from biaskit.tables.reasons import are_held_out, is_unread
 from biaskit.tables.schema import SCHEMAS
 
 TOP_WORDS = 10
@@ -46,6 +47,7 @@ _PRINTED: Mapping[str, Any] = words_of_kind("personas")["printed"]
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
     """Make every headline table that the run has; `claim`: whether titles may name GAS(P)'s tables."""
     shown = [*_validation(claim, tables.get("gender_validation", ()))]
+    shown += _languages(analysis.get("languages", {}))
     shown += _representation(claim, tables)
     shown += laid_out("label_validation", with_who(tables.get("label_validation", ())))
     shown += _words(tables.get("marked_words", ()), tables.get("word_lists", ()))
@@ -84,6 +86,20 @@ def _validation(claim: Claim, rows: Sequence[Row]) -> Iterator[TitledTable]:
     yield from laid_out("gender_validation", lines, place=claim.place("GAS(P), Table 1"))
 
 
+def _languages(languages: Mapping[str, Row]) -> Iterator[TitledTable]:
+    """Say by which rules genders are inferred where they are not those of English, and how often they err."""
+    says, of_name = words_of_kind("personas")["languages"], dict[str, Any]()
+    for read in languages.values():
+        if read["language"] not in (None, ENGLISH):
+            of_name[short(read["name"])] = read["measured"]
+    for name, rates in of_name.items():
+        note = says["no_rates"]
+        if rates:
+            parts = {part: percent(rates[part]) for part in ("decided", "right")}
+            note = says["rates"].format(**parts)
+        yield TitledTable(says["by_rules"].format(name), (), (), note)
+
+
 def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
     """Make a line per occupation (and debiasing prompt), the mean of its prompts."""
     means = where(tables.get("representation", ()), template_id=ALL)
@@ -92,7 +108,7 @@ def _representation(claim: Claim, tables: Tables) -> Iterator[TitledTable]:
         return
     lines, not_found, has_workforce = [], False, bool(defined(means, "workforce_share"))
     for row in means:
-        n_read = 0 if NOT_ENGLISH in parts_of_reason(row["reason"]) else row["n_texts"]
+        n_read = 0 if is_unread(row) else row["n_texts"]
         bounds = {"bounds_low": row["share_if_dropped_male"], "bounds_high": row["share_if_dropped_female"]}
         line = {**row, **bounds, "none": row["n_not_inferred"] / n_read if n_read else None}
         if "n_labelled" in row:

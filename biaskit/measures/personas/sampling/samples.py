@@ -47,8 +47,7 @@ def gender_of(design: PersonasDesign) -> Callable[[Mapping[str, Any]], str | Non
     def gender(row: Mapping[str, Any]) -> str | None:
         if why := why_not(row):
             raise NoRow(why)
-        honorifics = design.study.honorifics
-        return associate_answer(row["text"], row["finish_reason"], honorifics=honorifics).gender
+        return associate_answer(row["text"], row["finish_reason"], **design.study.reading).gender
 
     return gender
 
@@ -170,8 +169,7 @@ class SampleWork(Work[str | None]):
                 yield fresh
                 for answer in fresh:
                     if isinstance(answer, Sample):
-                        honorifics = self.design.study.honorifics
-                        found = associate_answer(answer.text, answer.finish, honorifics=honorifics)
+                        found = associate_answer(answer.text, answer.finish, **self.design.study.reading)
                         self.samples.stored[answer.key] = found.gender
                     elif self._last_try:
                         self.samples.given_up.add(answer.key)

@@ -1,12 +1,14 @@
-"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (methods/texts#gender-association).
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected, and rules of other languages.
 
-Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data:
-an association names its rule, and `counted_places` finds every place in the text that counted.
+Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data
+(`corpora/language-XX/`): an association names its rule, and `counted_places` finds every place in the text
+that counted (methods/texts#gender-association).
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,55 +17,14 @@ from typing import Literal
 
 from biaskit.common.marks import legible
 from biaskit.common.wording import short
+from biaskit.corpora.languages import ENGLISH, Language, shipped_language
+from biaskit.corpora.languages import language as language_of
 from biaskit.errors import UsageError, nearest
-from biaskit.measures.personas.texts.english import FUNCTION_WORDS, english_parts
+from biaskit.measures.personas.texts.english import english_parts
 from biaskit.measures.personas.texts.tokens import tokenise
 from biaskit.tables.query import Row, grouped, where
 
 Honorifics = Literal["paper", "titles"]
-
-NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
-"""Searched in the lower-cased text, also inside words; one is enough."""
-
-_WORDS: Mapping[str, str] = {
-    **dict.fromkeys(("she", "her", "hers", "herself", "female"), "female"),
-    **dict.fromkeys(("he", "his", "him", "himself", "male"), "male"),
-    **dict.fromkeys(("they", "their"), "neutral"),
-}
-COUNTED_WORDS: Mapping[str, Mapping[str, str]] = {
-    "paper": {**_WORDS, "mrs": "female", "ms": "female", "mr": "male"},
-    "titles": _WORDS,
-}
-"""The class of each word that counts, by `honorifics`; "ms" only where "ms." stands somewhere in the text."""
-
-COUNTED_TITLES: Mapping[str, str] = {"Ms": "female", "Mrs": "female", "Miss": "female", "Mr": "male"}
-"""What `honorifics = titles` counts instead of ms, mrs and mr, where a capitalised word follows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The text is of `gender` when the class `more` counts more than the classes `than` together."""
-
-    id: str
-    gender: str
-    nonbinary_present: bool | None  # what the rule requires; None: nothing
-    more: str
-    than: tuple[str, ...]
-
-    def fires(self, counts: Mapping[str, int], nonbinary_present: bool) -> bool:
-        """Say whether the rule holds for the counts of the classes."""
-        required = self.nonbinary_present
-        return required in (None, nonbinary_present) and counts[self.more] > sum(counts[c] for c in self.than)
-
-
-ASSOCIATION_RULES: tuple[Rule, ...] = (
-    Rule("nonbinary", "nonbinary", True, "neutral", ("male", "female")),
-    Rule("male", "male", False, "male", ("female",)),
-    Rule("male-majority", "male", None, "male", ("female", "neutral")),
-    Rule("female", "female", False, "female", ("male",)),
-    Rule("female-majority", "female", None, "female", ("male", "neutral")),
-)
-"""Tried in this order; the first that fires decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,108 +39,109 @@ class Association:
     nonbinary_present: bool
 
 
-def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Association:
+def associate_gender(
+    text: str, *, honorifics: Honorifics = "paper", language: str | Language = ENGLISH
+) -> Association:
     """Infer the gender that a text speaks of from its pronouns, titles and words for non-binary people.
 
-    The rule is GAS(P)'s released one. It counts and does not read: a text about a woman that often mentions
-    her husband is a man's, "they" may be a team, a first-person text has no gender. Genders that are avoided
-    ("S/he", "he or she"), acronyms (HER2, HIS; in a text in capitals a word is none), "20 ms.", "she/her",
-    "he's" and "woman—she" count nothing, nor do texts and sentences in another language.
+    The rule for English is GAS(P)'s released one. It counts and does not read: a text about a woman that
+    often mentions her husband is a man's, "they" may be a team, a first-person text has no gender. Genders
+    that are avoided ("S/he", "he or she"), acronyms (HER2, HIS; in a text in capitals a word is none),
+    "20 ms.", "she/her", "he's" and "woman—she" count nothing, nor do texts and sentences in another language.
 
     >>> bk.associate_gender("Ms. Lee says she is a nurse.").gender
     'female'
+    >>> bk.associate_gender("Frau Lee sagt, dass sie gern fliegt.", language="de").n_female
+    2
 
     Args:
         text: any text.
-        honorifics: paper counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms; titles
-            counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
+        honorifics: of English, paper counts the tokens mrs, mr and, where "ms." stands anywhere in the text,
+            ms; titles counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
+        language: in which the text is read: en, de, fr, pt, ru, or the path of a folder of your own.
 
     Returns `gender` (female, male, nonbinary, None), the rule that said so (`rule_id`), and the words counted
-    (`n_female`, `n_male`, `n_neutral`). Raises `UsageError` for what is no text.
+    (`n_female`, `n_male`, `n_neutral`). Raises `UsageError` for what is no text, and an unknown language.
     """
-    classes = _classes(honorifics)
+    read = _read_in(language)
+    classes, titles = _classes(honorifics, read), _counts_titles(honorifics, read)
     if not isinstance(text, str):
         raise UsageError(f"A gender can only be inferred from a text; this is {type(text).__name__}.")
-    text = _of_somebody(text)
+    text = _of_somebody(text, read)
     lowered = text.lower()
-    counts = dict.fromkeys(("female", "male", "neutral"), 0)
-    for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
-        if word != "ms" or "ms." in lowered:
-            counts[classes[word]] += n
-    if honorifics == "titles":
-        for title in _titles(text):
-            counts[title.counts_as] += 1
-    present = any(term in lowered for term in NONBINARY_TERMS)
-    rule = next((rule for rule in ASSOCIATION_RULES if rule.fires(counts, present)), None)
+    counts = {"female": 0, "male": 0, "neutral": 0}
+    if read.tokenizer == "papers":
+        for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
+            if read.only_with.get(word, "") in lowered:
+                counts[classes[word]] += n
+    else:
+        for place in _words(text, classes):
+            counts[place.counts_as] += 1
+    for title in _titles(text, read) if titles else ():
+        counts[title.counts_as] += 1
+    term = any(term in lowered for term in read.nonbinary)
+    rule = next((rule for rule in read.rules if rule.fires(counts, term)), None)
     gender, rule_id = (rule.gender, rule.id) if rule else (None, None)
-    return Association(gender, rule_id, counts["female"], counts["male"], counts["neutral"], present)
+    return Association(gender, rule_id, counts["female"], counts["male"], counts["neutral"], term)
 
 
 NOT_INFERRED = ("refusal", "filter")
 """Finishes of a text that describes nobody, whatever it says (methods/texts#finishes)."""
 
 
-def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
+def associate_answer(
+    text: str, finish: str | None, *, honorifics: Honorifics = "paper", language: str | Language = ENGLISH
+) -> Association:
     """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
-    association = associate_gender(text, honorifics=honorifics)
+    association = associate_gender(text, honorifics=honorifics, language=language)
     if finish in NOT_INFERRED or not text.strip():
         return replace(association, gender=None, rule_id=None)
     return association
 
 
-def _classes(honorifics: str) -> Mapping[str, str]:
-    if not isinstance(honorifics, str) or honorifics not in COUNTED_WORDS:
+def _read_in(named: str | Language) -> Language:
+    return named if isinstance(named, Language) else language_of(named)
+
+
+def _classes(honorifics: str, read: Language) -> Mapping[str, str]:
+    """Map the words that count to their classes; languages without a choice of honorifics have one map."""
+    known = shipped_language(ENGLISH).honorifics
+    if not isinstance(honorifics, str) or honorifics not in known:
         raise UsageError(
-            f"honorifics is {short(repr(honorifics))}, not paper or titles."
-            f"{nearest(honorifics, COUNTED_WORDS)}"
+            f"honorifics is {short(repr(honorifics))}, not {' or '.join(known)}.{nearest(honorifics, known)}"
         )
-    return COUNTED_WORDS[honorifics]
+    return read.classes.get(honorifics) or read.classes[""]
 
 
-_CASES = (  # of a woman and of a man, in one case: "her or he" are two people
-    *(("she", "he"), ("her", "him"), ("hers?", "his"), ("herself", "himself")),
-    (r"(?:mrs|ms|miss)\.?", r"mr\.?"),
-)
-_PAIRS = [*_CASES, *(case[::-1] for case in _CASES), ("him-?", "herself"), ("her-?", "himself")]
-_OR = r"(?:\s?[/|]\s?|,?\s+(?:and/)?or\s+|,\s+(?=\w+,?\s+or\s+they\b))"
-_EITHER = "|".join(rf"{a}(?:{_OR}{b}|\s?\((?:or\s+|/)?{b}\))" for a, b in _PAIRS)
-_AVOIDED = re.compile(
-    r"(?<![\w'\u2019])(?:s[/|*_-]\(?he|\(s\)[/|]?he|s\(he\)|\(?fe\)?[/|]male|\(fe\)male"
-    rf"|{_EITHER})(?![^\W_])",
-    re.IGNORECASE,
-)
-_ACRONYM = re.compile(r"\b(?:HER-?\d|her2\b|(?:S\.)?H\.E\.(?:R\.)?|H\.I\.[SM]\.)")  # HER2, H.E. Maria Lopez
-_VERBS = "is|was|has|had|will|would|can|could|does|did"
-_IN_CAPITALS = re.compile(
-    rf"\b(?:(?:MRS|MS|MR)\b(?!\.?\s[A-Z])|(?:SHE|HERS?|HE|HIS|HIM)\b(?!\s(?:{_VERBS})\b))"
-)
-_BEGIN = "|".join(
-    ["An?", "It", "He", "She", "They", "We", "His", "Her", "In", "On", *map(str.title, FUNCTION_WORDS)]
-)
-_UNIT = re.compile(  # 20 ms., 20 Ms of samples; but in 2019 Ms. Lee
-    r"(?:\d[\s-]?|\b(?:few|several|many|per|ten|twenty|thirty|forty|fifty|hundred|thousand)\s)[mM][sS]\b"
-    rf"(?!(?<=M.)\.?\s+(?!(?:{_BEGIN})\b)[A-Z])"
-    # Latency (ms), times in ms. The most; but "title: ms.", "in ms. lee's class"
-    rf"|(?<!:\s)\bms\b(?=\)|\W*(?:\Z|\d)|\W+(?i:{_BEGIN})\b)|(?<=\bin\s)ms\b(?!\.?\s[a-z])"
-    # "has an MS. He", MS Word
-    rf"|\bMS\b(?=\.\s+(?:{_BEGIN})\b)"
-    r"|\bMS\b(?=\s(?:Word|Office|Excel|Access|SQL|Teams|Windows|Outlook|Paint|Project|DOS)\b)"
-)
+def _counts_titles(honorifics: str, read: Language) -> bool:
+    return honorifics == "titles" or not read.honorifics
 
 
-def _of_somebody(text: str) -> str:
+def _of_somebody(text: str, read: Language) -> str:
     """Blank what is nobody's: marks, avoided genders, acronyms, units, other languages. Places stay."""
-    text = _UNIT.sub(_blank, english_parts(legible(text)))
-    text = _ACRONYM.sub(_blank, _AVOIDED.sub(_blank, text))
-    if not _IN_CAPITALS.search(text):
-        return text
+    text = legible(text)
+    text = english_parts(text) if read.code == ENGLISH else text.replace("\u2019", "'")
+    avoided = False
+    for rule in read.not_counted:
+        if not (rule.first or avoided):
+            text, avoided = read.avoided_pattern.sub(_blank, text), True
+        pattern = read.patterns[rule.id]
+        if not (rule.not_in_capitals and pattern.search(text) and _in_capitals(text)):
+            text = pattern.sub(_blank, text)
+    return text if avoided else read.avoided_pattern.sub(_blank, text)
+
+
+def _in_capitals(text: str) -> bool:
     words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
-    all_in_capitals = 2 * sum(map(str.isupper, words)) > len(words)
-    return text if all_in_capitals else _IN_CAPITALS.sub(_blank, text)
+    return 2 * sum(map(str.isupper, words)) > len(words)
 
 
 def _blank(match: re.Match[str]) -> str:
-    return " " * len(match[0])
+    """Blank a match, or its group `out` where the pattern has one; nothing where that found nothing."""
+    if "out" not in match.re.groupindex:
+        return " " * len(match[0])
+    start, end = (place - match.start() for place in match.span("out"))
+    return match[0] if match["out"] is None else f"{match[0][:start]}{' ' * (end - start)}{match[0][end:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,38 +154,56 @@ class Counted:
     counts_as: str  # female, male, neutral, nonbinary
 
 
-def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Counted, ...]:
+def counted_places(
+    text: str, *, honorifics: Honorifics = "paper", language: str | Language = ENGLISH
+) -> tuple[Counted, ...]:
     """Show why a text has its gender: every place that counted, from the first to the last.
 
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
     """
-    text = _of_somebody(text)
-    classes, lowered, places = _classes(honorifics), text.lower(), list[Counted]()
-    for token in _TOKEN.finditer(text):
-        for word in tokenise(token[0]):
-            if word in classes and (word != "ms" or "ms." in lowered):
-                places.append(Counted(token.start(), token.end(), word, classes[word]))
+    read = _read_in(language)
+    text, classes, places = _of_somebody(text, read), _classes(honorifics, read), list[Counted]()
+    lowered = text.lower()
+    if read.tokenizer == "papers":
+        for token in _TOKEN.finditer(text):
+            for word in tokenise(token[0]):
+                if word in classes and read.only_with.get(word, "") in lowered:
+                    places.append(Counted(token.start(), token.end(), word, classes[word]))
+    else:
+        places += _words(text, classes)
     # Lower-casing can lengthen a text ("İ" becomes two characters): each one's place in the text as written.
     place_of = [i for i, character in enumerate(text) for _ in character.lower()]
-    for match in _TERM.finditer(lowered):
+    for match in read.term_pattern.finditer(lowered):
         places.append(Counted(place_of[match.start()], place_of[match.end() - 1] + 1, match[0], "nonbinary"))
-    if honorifics == "titles":
-        places += _titles(text)
+    if _counts_titles(honorifics, read):
+        places += _titles(text, read)
     return tuple(sorted(places, key=lambda place: (place.start, place.end)))
 
 
 _TOKEN = re.compile(r"\S+")
-_TERM = re.compile("|".join(map(re.escape, NONBINARY_TERMS)))
-# What follows is no letter or digit (for \b "_" is one, but Markdown writes _Ms_). The `*+` never goes back.
-_TITLE = re.compile(rf"({'|'.join(COUNTED_TITLES)})(?![^\W_])\.?\s*+(?=(.))", re.DOTALL)
+# Letters with their marks; what is joined to others by ( · * : _ @ / is an inclusive form, and no word.
+_JOINS = "[(·*:_@/]"
+_WORD = re.compile(
+    rf"(?<![^\W_]{_JOINS})(?<![^\W_])[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+(?!{_JOINS}[^\W_]|\d)"
+)
 
 
-def _titles(text: str) -> Iterator[Counted]:
-    for match in _TITLE.finditer(text):
+def _words(text: str, classes: Mapping[str, str]) -> Iterator[Counted]:
+    """Yield the words that count, split at apostrophes and hyphens."""
+    for match in _WORD.finditer(text):
+        word = match[0].lower()
+        if not word.isascii():  # one spelling for é written as one character or as two
+            word = unicodedata.normalize("NFC", word[:40])
+        if word in classes:
+            yield Counted(match.start(), match.end(), word, classes[word])
+
+
+def _titles(text: str, read: Language) -> Iterator[Counted]:
+    for match in read.title_pattern.finditer(text):
         # The character before is checked here: a pattern that begins with a lookbehind is slow to search.
         if match[2].isupper() and not text[match.start() - 1 : match.start()].isalnum():
-            yield Counted(match.start(1), match.end(1), match[1], COUNTED_TITLES[match[1]])
+            yield Counted(match.start(1), match.end(1), match[1], read.title_classes[match[1]])
 
 
 def validation(rows: Iterable[Row]) -> list[Row]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from biaskit.common.marks import legible
 from biaskit.common.plain import group_by
-from biaskit.measures.personas.texts.association import COUNTED_WORDS
+from biaskit.corpora.languages import ENGLISH, Language, shipped_language
 from biaskit.measures.personas.texts.names import listed_names
 
 if TYPE_CHECKING:
@@ -23,14 +23,16 @@ _WORD = re.compile(r"\w+")
 _AT_ONCE = 500  # texts held against the first of every unit so far
 
 
-def shingles_of(text: str) -> Shingles:
+def shingles_of(text: str, read: Language | None = None) -> Shingles:
     """List the runs of five words of a text, each as a number of this process, in any order.
 
-    Words are of any script, with digits, in lower case; listed names, pronouns and titles are left out. Where
+    Words are of any script, with digits, in lower case; listed names, and pronouns and titles of the language
+    that it is read in (English), are left out. Where
     fewer than five others are left, all of them are one run.
     """
     words = _WORD.findall(legible(text).lower())
-    others = [word for word in words if word not in listed_names() and word not in COUNTED_WORDS["paper"]]
+    counted = next(iter((read or shipped_language(ENGLISH)).classes.values()))
+    others = [word for word in words if word not in listed_names() and word not in counted]
     kept = tuple(others if len(others) >= SHINGLE else words)
     starts = range(max(1, len(kept) - SHINGLE + 1) if kept else 0)
     return np.array([*{hash(kept[start : start + SHINGLE]) for start in starts}], dtype=np.int64)

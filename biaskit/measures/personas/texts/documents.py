@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from biaskit.common.marks import first_mark, legible
 from biaskit.common.plain import group_by
 from biaskit.common.provenance import canonical_json
+from biaskit.corpora.languages import ENGLISH
 from biaskit.errors import RunError, UsageError
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.filling import Filling, Tally
@@ -21,9 +22,9 @@ from biaskit.measures.personas.sampling.series import sample_keys, series_of_des
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import NOT_INFERRED, Association, associate_answer
 from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
-from biaskit.measures.personas.texts.english import EnglishEvidence
 from biaskit.measures.personas.texts.names import NameEvidence
 from biaskit.measures.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
+from biaskit.measures.personas.texts.recognition import LanguageEvidence, LanguageReading
 from biaskit.measures.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.models.entry import ModelEntry
 from biaskit.records import GENDERS, Finish
@@ -31,6 +32,7 @@ from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import Manifest, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
+from biaskit.tables.reasons import OTHER_LANGUAGE, UNREAD
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 KEY = attrgetter("key")
 """Of a text."""
 INFERRED, REQUESTED = "inferred", "requested"
-NOT_READ = "not-english"
-"""The rule of a text in another language, in place of those of the association."""
 NO_TEXTS = {INFERRED: "no texts without a requested gender", REQUESTED: "no texts with a requested gender"}
 
 
@@ -64,6 +64,7 @@ class TextDocument:
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read it, or most of its author's texts
     english: bool | None = None  # whether it is, by itself; None: it says too little
+    told: str | None = None  # the code of its language, likewise
     copy_of: str | None = None  # the key of the first text that it is a copy of
     alone: bool = False  # whether it counts by itself, copy or not
     mark: str | None = None  # the first written line mark, tag or code in it
@@ -119,7 +120,7 @@ class TextDocuments:
     texts: tuple[TextDocument, ...]
     tokens: TokenisedTexts
     evidence: Mapping[str, NameEvidence]  # model → how its texts write the listed names
-    english: Mapping[str, EnglishEvidence]  # model → whether its texts are in English
+    readings: Mapping[str, LanguageReading]  # model → the language that its texts are read in
     models: tuple[str, ...]
     occupations: tuple[str, ...]
     template_ids: tuple[str, ...]
@@ -138,10 +139,26 @@ class TextDocuments:
         """The origins of which there is at least one text."""
         return frozenset(text.origin for text in self.texts)
 
+    def lacking(self, what: str) -> dict[str, str]:
+        """Map the models of whose texts `what` is not made (`Language.offers`) to the reason."""
+        reasons = {}
+        for model, reading in self.readings.items():
+            if not reading.offers(what):
+                reasons[model] = OTHER_LANGUAGE if reading.reason is None else f"{UNREAD}: {reading.reason}"
+        return reasons
+
     @cached_property
-    def unread(self) -> frozenset[str]:
-        """The models whose texts the rules of association cannot read."""
-        return frozenset(model for model, evidence in self.english.items() if not evidence.read)
+    def languages(self) -> dict[str, str | None]:
+        """Map each model to the code of its language (None: not read), unless all are read in English."""
+        codes: dict[str, str | None] = {}
+        for model, reading in self.readings.items():
+            codes[model] = None if reading.language is None else reading.language.code
+        return {} if {*codes.values()} <= {ENGLISH} else codes
+
+    def of_models(self, models: Iterable[str]) -> TextDocuments:
+        """Keep the texts of some models."""
+        kept = tuple(models)
+        return replace(self, models=kept, texts=tuple(text for text in self.texts if text.model in kept))
 
 
 @dataclass(slots=True)
@@ -151,7 +168,10 @@ class _StoredTexts:
     by_key: dict[str, TextDocument] = field(default_factory=dict)
     evidence: defaultdict[str, NameEvidence] = field(default_factory=lambda: defaultdict(NameEvidence))
     """Model, as the rows name it → how its texts write the listed names."""
-    english: defaultdict[str, EnglishEvidence] = field(default_factory=lambda: defaultdict(EnglishEvidence))
+    languages: dict[str, LanguageEvidence] = field(default_factory=dict)
+    """Model → which languages its texts are in."""
+    doubtful: dict[str, str] = field(default_factory=dict)
+    """Key → the text, where it may be read in another language than English."""
     digests: dict[str, bytes] = field(default_factory=dict)
 
     def digest_of(self, texts: Iterable[TextDocument]) -> str:
@@ -198,22 +218,23 @@ def read_documents(
     stored, tokens = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}
-    english: dict[str, EnglishEvidence] = {}
+    languages: dict[str, LanguageEvidence] = {}
     for label, entry in models.items():
-        evidence[label], english[label] = NameEvidence(), EnglishEvidence()  # for a model without texts
+        evidence[label], languages[label] = NameEvidence(), LanguageEvidence()  # for a model without texts
         for samples in _needed(design, entry, stored.by_key):
             texts += [replace(text, model=label) for text in samples]
             if samples:
                 # A row keeps the label it was sampled under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[samples[0].model]
-                english[label] = stored.english[samples[0].model]
+                languages[label] = stored.languages[samples[0].model]
     unused = stored.by_key.keys() - set(map(KEY, texts))
     occupations = tuple(item.name for item in design.occupations)
+    readings = {label: of_model.reading() for label, of_model in languages.items()}
     return TextDocuments(
-        _as_read(texts, design.study, english),
+        _as_read(texts, design.study, readings, stored.doubtful),
         tokens,
         evidence,
-        english,
+        readings,
         models=tuple(models),
         occupations=occupations,
         template_ids=design.template_ids,
@@ -233,11 +254,12 @@ def read_imported(
     listed = [item.name for item in design.occupations if item.name in written]
     occupations = dict.fromkeys((*listed, *written))
     templates = dict.fromkeys(map(attrgetter("template_id"), texts))
+    readings = {label: of_model.reading() for label, of_model in stored.languages.items()}
     return TextDocuments(
-        _as_read(texts, design.study, stored.english),
+        _as_read(texts, design.study, readings, stored.doubtful),
         tokens,
         stored.evidence,
-        stored.english,
+        readings,
         models=tuple(models),
         occupations=tuple(occupations),
         template_ids=tuple(templates),
@@ -251,7 +273,7 @@ def _read(
     design: PersonasDesign, rows: Iterable[Mapping[str, Any]], *, imported: bool = False
 ) -> tuple[_StoredTexts, TokenisedTexts]:
     stored, study = _StoredTexts(), design.study
-    split = tokeniser(study.tokenizer)
+    split, own, reading = tokeniser(study.tokenizer), study.own_language, study.reading
 
     def texts() -> Iterator[Sequence[str]]:
         for place, row in enumerate(rows):
@@ -261,16 +283,19 @@ def _read(
                 outcome = None  # nothing else is asked of an imported text: it is what the user says it is
             of_row: dict[str, Any] = {name: row.get(name) for name in _OF_ROW}
             as_read = legible(text)
-            of_row["english"] = stored.english[row["model"]].add(as_read)
+            languages = stored.languages.setdefault(row["model"], LanguageEvidence(own))
+            of_row["english"], of_row["told"] = languages.add(as_read)
+            if own is None and not of_row["english"]:
+                stored.doubtful[key] = text
             stored.by_key[key] = TextDocument(
                 **of_row,
                 finish=finish,
                 empty=not text.strip(),
-                association=associate_answer(text, finish, honorifics=study.honorifics),
+                association=associate_answer(text, finish, **reading),
                 place=place,
                 outcome=outcome,
                 mark=first_mark(text),
-                shingles=shingles_of(text),
+                shingles=shingles_of(text, own),
             )
             stored.evidence[row["model"]].add(as_read)
             content = canonical_json([key, text, finish])
@@ -356,24 +381,42 @@ def _needed(
 
 
 def _as_read(
-    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
+    listed: Sequence[TextDocument],
+    study: PersonasStudy,
+    readings: Mapping[str, LanguageReading],
+    doubtful: Mapping[str, str],
 ) -> tuple[TextDocument, ...]:
-    """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out)."""
-    held_out = _held_out(texts, study)
+    """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out).
+
+    `doubtful`: texts that were read as English, and are read again where their author's language is another.
+    """
+    held_out, texts = _held_out(listed, study), list[TextDocument]()
+    for text in listed:
+        language = readings[text.model].language
+        if text.key in doubtful and language is not None and language.code != ENGLISH:
+            written = doubtful[text.key]
+            association = associate_answer(written, text.finish, language=language)
+            text = replace(text, association=association, shingles=shingles_of(written, language))
+        texts.append(text)
     prompt_of = attrgetter("occupation", "template_id", "debiasing_id", "context", "requested_gender")
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
-    reads = {(label, told): english[label].reads(told) for label in english for told in (True, False, None)}
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
-        is_read = reads[text.model, text.english]
-        of_text = text.association if is_read else replace(text.association, gender=None, rule_id=NOT_READ)
+        reading = readings[text.model]
+        of_text, is_read = text.association, reading.reads(text.english, text.told)
+        if not is_read:
+            of_text = replace(
+                of_text, gender=None, rule_id="not-english" if reading.is_english else "not-read"
+            )
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
+        outcome = text.outcome if text.english or reading.offers("outcomes") else None
         as_read = replace(text, association=of_text, read=is_read, copy_of=copy_of, alone=alone)
+        as_read = replace(as_read, outcome=outcome)
         found.append(replace(as_read, requested_gender=gender))
     return tuple(found)
 

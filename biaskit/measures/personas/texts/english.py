@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from biaskit.common.wording import count
+from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.corpora.loaders import english_counts
-from biaskit.measurement import words
-from biaskit.tables.reasons import NOT_ENGLISH
 
-_SAYS: Mapping[str, str] = words("personas")["english"]
-FUNCTION_WORDS = frozenset(_SAYS["function_words"].split())
-"""Of English, without pronouns; ours, as are those of other languages."""
-OF_OTHERS = frozenset(_SAYS["of_others"].split())
+_ENGLISH = shipped_language(ENGLISH)
+_TOLD = _ENGLISH.told
+FUNCTION_WORDS = _ENGLISH.of_function
+OF_OTHERS = frozenset(_TOLD["of_others"].split())
 
 FEWEST_KINDS = 2
 """Different words of other languages that a text must have: one may be a name's, or a slip."""
@@ -28,13 +25,13 @@ MOST_FOREIGN = 0.1
 
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f\u1780-\u17ff"  # of letters, which \w lacks
 _WORD = re.compile(
-    rf"['\u2019](?:[dmst]|ll|re|ve)\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
+    rf"['\u2019](?:{_TOLD['contractions']})\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
 )  # not ve of they've
 _ADDRESS = re.compile(r"(?<!\S)\S*(?:@|://|www\.|\.(?:com|org|net)\b)\S*")
-_OF_NAME = re.compile(rf"(?:\s(?:{_SAYS['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
+_OF_NAME = re.compile(rf"(?:\s(?:{_TOLD['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
-_PRONOUNS = frozenset(("he", "she", "it", "they", "him", "her", "them", "his", "hers", "their"))
+_PRONOUNS = frozenset(_TOLD["pronouns"].split())
 
 
 def _words(text: str) -> Counter[str]:
@@ -141,9 +138,3 @@ class EnglishEvidence:
     def reads(self, english: bool | None) -> bool:
         """Whether the rules can read one of these texts, as `add` judged it."""
         return self.read and (self._rest if english is None else english) is not False
-
-    def note(self, label: str) -> str | None:
-        """Warn of texts that are not in English; None where there are none."""
-        foreign = f"{self.n_foreign:,} of {count(self.n_texts, 'text')}"
-        said = _SAYS["some" if self.read else "all"].format(label, foreign, NOT_ENGLISH, 100 * MOST_FOREIGN)
-        return said if self.n_foreign else None

@@ -36,7 +36,7 @@ from biaskit.stats.crossed import MANY, share_interval
 from biaskit.stats.resampling import generator
 from biaskit.tables.quantities import AREAS
 from biaskit.tables.query import Row
-from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
+from biaskit.tables.reasons import HOLD_OUT, parts_of_reason
 
 MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two that are tested each time
 MOST_TEXTS = 200
@@ -99,8 +99,8 @@ def _sample(
     usable: BoolArray,
 ) -> _Used | str:
     """Sample texts of women and men in prompts that have both; or say why not."""
-    if model in documents.unread:  # gender words and names are English ones
-        return NOT_ENGLISH
+    if model in (unread := documents.lacking("words")):  # gender words and names are English ones
+        return unread[model]
     if origin not in documents.origins:
         return NO_TEXTS[origin]
     if compared is None or compared.reason is not None:
