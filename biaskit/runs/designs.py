@@ -16,7 +16,9 @@ from biaskit.study.keys import LATER_KEYS, Study
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "debiasing_prompts"})
 """Keys of a study whose lists stand in the manifest in full."""
 
-_GROWING = frozenset({"max_samples_per_prompt", "record_next", "continuations", "continuation_tokens"})
+_GROWING = frozenset(
+    {"max_samples_per_prompt", "record_next", "continuations", "continuation_tokens", "ways"}
+)
 """Keys that only say how far a cell is asked and what is kept of it: a run goes on in the same folder."""
 
 

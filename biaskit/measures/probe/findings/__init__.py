@@ -11,6 +11,7 @@ from biaskit.measures.probe.findings.answers import answers, slopes, workforce
 from biaskit.measures.probe.findings.blocks import widest_bounds
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.debiasing import debiasing
+from biaskit.measures.probe.findings.reliability import stability
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
@@ -33,6 +34,7 @@ def findings(content: Content) -> Iterator[Sentence]:
     yield from workforce(content)
     yield from coverage(content)
     yield from debiasing(content)
+    yield from stability(content)
 
 
 def limits(parts: Sequence[Part]) -> Iterator[str]:

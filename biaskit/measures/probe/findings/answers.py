@@ -10,6 +10,7 @@ from biaskit.common.wording import count, percent, percent_range, share_with_int
 from biaskit.measurement import words
 from biaskit.measures.probe.contrasts import columns_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
+from biaskit.measures.probe.findings.reliability import without_one
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
@@ -61,7 +62,7 @@ def _of_groups(block: ProbeBlock, model: str) -> Iterator[Sentence]:
         yield from _shares(block, model, next(iter(tested), None))
     for row in defined(tested, "estimate") if several else ():
         they = block.neither(model, row.group_a, row.group_b) if row.is_binary else ""
-        arguments = block.claim(model, row, **block.pair(row), they=they)
+        arguments = block.claim(model, row, *without_one(block, model), **block.pair(row), they=they)
         claimed = claim(_TEMPLATES["groups"], row, **arguments)
         yield claimed
         yield from _sampled(block, model, (row.group_a or "", row.group_b or ""), claimed, row)

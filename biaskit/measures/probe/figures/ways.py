@@ -1,0 +1,52 @@
+"""Draw the gap in each way to ask (methods/reliability#ways)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import percent
+from biaskit.measures.probe.figures.groups import CAPTIONS
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Band, Dots, Entry, Panel, Plot, effects, ends_of, point
+from biaskit.report.figures.style import GREY, INK, Mark, asked
+from biaskit.report.figures.view import View
+from biaskit.tables.coverage import WEAK
+from biaskit.tables.query import Row, defined, distinct, where
+
+_LOOKS = {
+    "this run’s way": Mark("#d55e00", "D"),
+    "another way": Mark(INK, "o"),
+    f"weak evidence: coverage under {percent(WEAK)} %": Mark(GREY, "o"),
+}
+
+
+def ways(view: View) -> Iterator[Figure]:
+    """Draw a panel for each bias type of each model, ways sorted by their gap; none of one way."""
+    rows = defined(view.rows("ways"), "gap")
+    if len(rows) > 1:
+        yield from view.charts(
+            rows, "ways", f"Gap in each way to ask, in the share of {view.whom}", _ways, size=1
+        )
+
+
+def _ways(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    bands = []
+    main, other, weak = _LOOKS.values()
+    axis = effects(ends_of([point(row, ("gap", "ci_low", "ci_high")) for row in rows]), 0.1, "points")
+    for bias_type in distinct(rows, "bias_type"):
+        of_type = sorted(where(rows, bias_type=bias_type), key=lambda row: -row["gap"])
+        dots = []
+        for row in of_type:
+            strong = main if row["main"] else other
+            dots.append(point(row, ("gap", "ci_low", "ci_high"), mark=strong if row["counted"] else weak))
+        labels = [f"{row['prompt_format']}, {row['system_prompt']}, {row['wording']}" for row in of_type]
+        beside = [
+            "–" if row["binary_coverage"] is None else percent(row["binary_coverage"]) for row in of_type
+        ]
+        panel = Panel(
+            labels, axis, [Dots(other, dots)], title=asked(bias_type), beside=beside, heading="cov. %"
+        )
+        bands.append(Band([panel]))
+    legend = [Entry(name, mark) for name, mark in _LOOKS.items()]
+    n_jobs = max(row["n_jobs"] or 0 for row in rows)
+    return Plot(bands, CAPTIONS["ways"].format(n_jobs, max(row["n_templates"] or 0 for row in rows)), legend)

@@ -1,0 +1,76 @@
+"""How stable the numbers of a run are: the rows of reliability.csv (methods/reliability)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from biaskit.measures.probe.contrasts import StudyCells
+from biaskit.measures.probe.ways.tables import ONE_GROUP, AskedWay, pair_of, values_of
+from biaskit.records import ALL, NO_DEBIASING
+from biaskit.stats.arms import complete_in_all, rows_of_groups
+from biaskit.stats.reliability import Estimate, split_half, spread_of_levels, without_one
+from biaskit.stats.resampling import generator
+from biaskit.tables.query import Row, column, first
+
+HALVES, WAYS_SD, TEMPLATES_SD = "split half", "ways: SD", "templates: SD"
+MEDIAN, SAME = "ways: median", "ways: same direction"
+WITHOUT = ("without one job", "without one template")
+
+
+def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[Row]:
+    """Yield the rows of every arm without a debiasing prompt, then of its ways; `study`: as computed."""
+    for arm, block in study.blocks.items():
+        if arm.debiasing_id != NO_DEBIASING:
+            continue
+        scope = {name: value for name, value in arm._asdict().items() if name != "debiasing_id"}
+        templates, _ = complete_in_all([block])
+        values = block.numbers_at(templates)[-1].point
+        size = {"n_templates": len(templates), "n_ways": None}
+        rows_of = rows_of_groups(block.jobs, study.group_of)
+        for group, rows in {ALL: list(range(len(block.jobs))), **rows_of}.items():
+            found = split_half(values[rows], generator(study.seed, "reliability", [*arm, group]))
+            yield _row({**scope, "job_group": group}, HALVES, found, n_jobs=len(rows), **size)
+        if (pair := pair_of(list(rows_of))) is None or not templates:
+            continue
+        a, b = values_of(block, study.group_of, pair)
+        size["n_jobs"] = len(a) + len(b)
+        for axis, measure in enumerate(WITHOUT):
+            least, most = without_one(a, b, axis) or (None, None)
+            gap = Estimate(float(a.mean() - b.mean()))
+            yield _row({**scope, "job_group": ALL}, measure, gap, least=least, most=most, **size)
+        yield _row({**scope, "job_group": ALL}, TEMPLATES_SD, spread_of_levels([a, b]), **size)
+        ways = [way for way in asked if all(way.row[name] == scope[name] for name in ("model", "bias_type"))]
+        if ways and arm.prompt_format == next((w.row["prompt_format"] for w in ways if w.row["main"]), ""):
+            yield from _of_ways({**scope, "job_group": ALL}, ways)
+
+
+def _of_ways(scope: Row, ways: Sequence[AskedWay]) -> Iterator[Row]:
+    """Yield what the ways of one model and bias type differ by: of those that are counted."""
+    counted = [way for way in ways if way.row["counted"]]
+    gaps = column([way.row for way in counted], "gap")
+    size = {"n_ways": len(counted), "n_jobs": None, "n_templates": None}
+    if not counted:
+        reason = next((way.row["reason"] for way in ways if way.row["reason"] == ONE_GROUP), None)
+        yield _row(scope, MEDIAN, Estimate(reason=reason or "no way reaches 10 % coverage"), **size)
+        return
+    main = first([way.row for way in counted], main=True)
+    middle = median(gaps)
+    direction = np.sign(middle if main is None else main["gap"])
+    same = sum(1 for gap in gaps if np.sign(gap) == direction)
+    yield _row(scope, MEDIAN, Estimate(middle), least=min(gaps), most=max(gaps), **size)
+    yield _row(scope, SAME, Estimate(float(same)), **size)
+    n_jobs = {tuple(map(len, way.values)) for way in counted}
+    spread = Estimate(reason="ways have other jobs: no SD")
+    if len(n_jobs) == 1:
+        of_groups = zip(*(way.values for way in counted), strict=True)
+        spread = spread_of_levels([np.stack([v.mean(axis=1) for v in values], 1) for values in of_groups])
+    yield _row(scope, WAYS_SD, spread, **size)
+
+
+def _row(scope: Row, measure: str, found: Estimate, **more: Any) -> dict[str, Any]:
+    row = {**scope, "measure": measure, "value": found.value, "ci_low": found.low, "ci_high": found.high}
+    return {**row, "least": None, "most": None, **more, "reason": found.reason}

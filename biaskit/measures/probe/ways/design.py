@@ -1,0 +1,94 @@
+"""The ways to ask one model: which there are, and what is asked in each (methods/reliability#ways)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TypeVar
+
+from biaskit.corpora.loaders import load_templates
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.models.entry import ModelEntry, Way
+from biaskit.records import OWN_SYSTEM, PROBE_FORMATS, ModelIdentity, Template
+
+T = TypeVar("T")
+N_JOBS, N_TEMPLATES, N_PARAPHRASES = 10, 5, 3
+PARAPHRASES = "corpus:wording/templates.toml"
+OWN = "the study's"
+"""The wording, or the system prompt, that the study has."""
+
+
+def ways_of(design: ProbeDesign, identity: ModelIdentity) -> Iterator[Way]:
+    """Yield every way to ask a model: each format that it takes, by its system prompts and the wordings."""
+    formats = [prompt_format for prompt_format in PROBE_FORMATS if prompt_format in identity.formats]
+    for prompt_format in formats:
+        systems = [OWN] if design.study.system_prompt and prompt_format != "raw" else []
+        systems.append("the model's own" if prompt_format != "raw" and own_system(identity) else "none")
+        if prompt_format != "raw" and identity.takes_system:
+            systems.append("empty")
+        for system, wording in product(systems, wordings_of(design)):
+            yield Way(prompt_format=prompt_format, system_prompt=system, wording=wording)
+
+
+def own_system(identity: ModelIdentity) -> bool:
+    """Tell whether a model's chat template writes a system prompt where none is given."""
+    return bool(identity.details.get(OWN_SYSTEM))
+
+
+def is_main(way: Way, entry: ModelEntry, study: ProbeStudy) -> bool:
+    """Tell whether a run asked a model in this way."""
+    system = OWN if study.system_prompt else way.system_prompt
+    as_asked = way.prompt_format == entry.prompt_format and way.system_prompt == system
+    return as_asked and way.wording == OWN and way.system_prompt != "empty"
+
+
+def wordings_of(design: ProbeDesign) -> list[str]:
+    """List the study's own wording, then paraphrases where they ask the same: of jobs, in English words."""
+    study = design.study
+    english = study.target_words.source == ProbeStudy.model_fields["target_words"].default.source
+    if not english or design.slot != "[JOB]" or study.templates.source == PARAPHRASES:
+        return [OWN]
+    return [OWN, *(f"paraphrase {number}" for number in range(1, N_PARAPHRASES + 1))]
+
+
+def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
+    """Cut a design to what is asked in one way: ten jobs of a group, five templates of a bias type."""
+    items = []
+    for group in dict.fromkeys(item.group for item in design.items):
+        items += _spread([item for item in design.items if item.group == group], N_JOBS)
+    templates: list[Template] = []
+    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
+        chosen = [template for template in design.templates if template.bias_type == bias_type]
+        if way.wording != OWN:
+            chosen = _paraphrases(bias_type, int(way.wording.rpartition(" ")[2]))
+        templates += [replace(template, frame=None) for template in _spread(chosen, N_TEMPLATES)]
+    target_words = {}
+    for template in templates:
+        of_type = (words for (kind, _), words in design.target_words.items() if kind == template.bias_type)
+        own_words = design.target_words.get((template.bias_type, template.id)) if way.wording == OWN else None
+        target_words[template.bias_type, template.id] = own_words or next(of_type)
+    system = design.study.system_prompt if way.system_prompt == OWN else None
+    return replace(
+        design,
+        study=design.study.model_copy(update={"system_prompt": system}),
+        items=tuple(items),
+        templates=tuple(templates),
+        debiasing_prompts=(None,),
+        contexts=design.contexts[:1],
+        target_words=target_words,
+    )
+
+
+def _paraphrases(bias_type: str, number: int) -> list[Template]:
+    """List the templates of the nth scenario of a bias type, with ids that no template of a study has."""
+    listed = [t for t in load_templates(PARAPHRASES).templates if t.bias_type == bias_type]
+    frame = list(dict.fromkeys(template.frame for template in listed))[number - 1]
+    return [replace(t, id=1_000 * number + t.id) for t in listed if t.frame == frame]
+
+
+def _spread(entries: Sequence[T], most: int) -> list[T]:
+    """Pick at most so many entries, evenly over the list."""
+    n = len(entries)
+    return [entries[i * n // most] for i in range(most)] if n > most else list(entries)
