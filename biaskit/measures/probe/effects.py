@@ -70,7 +70,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
     rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, study))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
-    for arm, by_template in _blocks(cells, study).items():
+    for arm, by_template in blocks_of_cells(cells, study).items():
         frame_of = study.frames.get(arm.bias_type, {})
         block = study.blocks[arm] = by_template.by_frame(frame_of)
         inside = _enter(block, by_template, frame_of, cell_at)
@@ -87,7 +87,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
     return rows_by_table
 
 
-def _blocks(cells: Sequence[CellShares], study: StudyCells) -> dict[Arm, CrossedCells]:
+def blocks_of_cells(cells: Sequence[CellShares], study: StudyCells) -> dict[Arm, CrossedCells]:
     """Lay the cells out by arm. Raises `StudyError` where they are no full product of jobs and templates."""
     if not cells:
         return {}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.measures.probe.contrasts import StudyCells
-from biaskit.measures.probe.ways.tables import ONE_GROUP, AskedWay, pair_of, values_of
+from biaskit.measures.probe.ways.tables import ONE_GROUP, AskedWay, pair_of
 from biaskit.records import ALL, NO_DEBIASING
 from biaskit.stats.arms import complete_in_all, rows_of_groups
 from biaskit.stats.reliability import Estimate, split_half, spread_of_levels, without_one
@@ -36,7 +36,7 @@ def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[R
             yield _row({**scope, "job_group": group}, HALVES, found, n_jobs=len(rows), **size)
         if (pair := pair_of(list(rows_of))) is None or not templates:
             continue
-        a, b = values_of(block, study.group_of, pair)
+        a, b = (values[rows_of[group]] for group in pair)
         size["n_jobs"] = len(a) + len(b)
         for axis, measure in enumerate(WITHOUT):
             least, most = without_one(a, b, axis) or (None, None)

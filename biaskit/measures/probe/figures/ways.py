@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import percent
+from biaskit.measurement import words
 from biaskit.measures.probe.figures.groups import CAPTIONS
+from biaskit.measures.probe.ways.design import OWN
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Entry, Panel, Plot, effects, ends_of, point
 from biaskit.report.figures.style import GREY, INK, Mark, asked
@@ -37,9 +39,10 @@ def _ways(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         of_type = sorted(where(rows, bias_type=bias_type), key=lambda row: -row["gap"])
         dots = []
         for row in of_type:
-            strong = main if row["main"] else other
-            dots.append(point(row, ("gap", "ci_low", "ci_high"), mark=strong if row["counted"] else weak))
-        labels = [f"{row['prompt_format']}, {row['system_prompt']}, {row['wording']}" for row in of_type]
+            mark = main if row["main"] else other
+            mark = mark if row["counted"] else Mark(weak.colour, mark.marker)
+            dots.append(point(row, ("gap", "ci_low", "ci_high"), mark=mark))
+        labels = list(map(_named, of_type))
         beside = [
             "–" if row["binary_coverage"] is None else percent(row["binary_coverage"]) for row in of_type
         ]
@@ -50,3 +53,11 @@ def _ways(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     legend = [Entry(name, mark) for name, mark in _LOOKS.items()]
     n_jobs = max(row["n_jobs"] or 0 for row in rows)
     return Plot(bands, CAPTIONS["ways"].format(n_jobs, max(row["n_templates"] or 0 for row in rows)), legend)
+
+
+def _named(row: Row) -> str:
+    """Name a way: 'chat-prefill, empty system prompt, paraphrase 2'."""
+    names, wording = words("probe")["reliability"]["named"], row["wording"]
+    system = names.get(row["system_prompt"], "")
+    wording = names["wording"] if wording == OWN else wording
+    return ", ".join(filter(None, (row["prompt_format"], system, wording)))

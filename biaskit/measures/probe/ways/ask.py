@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from biaskit.errors import AskingStopped, ModelError
+from biaskit.errors import ModelError
+from biaskit.measures.probe.beside import ask_beside
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
@@ -28,28 +29,11 @@ ROWS = "ways"
 
 def ask_ways(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Ask each model of a session, once its main prompts are planned, in every way that it takes."""
-    outcome = session.outcome
-    planned = [plan.label for plan in outcome.plans if plan.label not in outcome.failed_models]
     stored: StoredRows[int] = StoredRows(matched_samples, 0)
-    if session.dry_run:
-        stored.read(rows_file(session.run, ROWS), skip_bad=True)
-    with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
-        for label in dict.fromkeys(planned):
-            _ask_model(design, label, stored, session, writer)
 
-
-def _ask_model(
-    design: ProbeDesign,
-    label: str,
-    stored: StoredRows[int],
-    session: Session[ContinuationScorer],
-    writer: RowWriter | None,
-) -> None:
-    """Ask one model, format by format; without a writer it is only planned."""
-    scorer = None
-    try:
-        known = session.manifest.models.get(label)
-        scorer = session.open_model(label, session.models[label], known, session.account(label))
+    def ask_one(label: str, _: PromptFormat, writer: RowWriter | None, opened: ExitStack) -> None:
+        known, spec = session.manifest.models.get(label), session.models[label]
+        scorer = opened.enter_context(closing(session.open_model(label, spec, known, session.account(label))))
         planned, ways = _planned(design, scorer)
         if writer is not None:
             session.manifest.models[label].ways = ways
@@ -62,14 +46,9 @@ def _ask_model(
                 plan_work(work, session)
             else:
                 ask(work, session, writer, starts=0)
-    except ModelError as error:
-        session.outcome.notes.append(f"{label} was not asked in other ways: {error}")
-    except AskingStopped as stopped:
-        session.outcome.notes.append(f"{label}: other ways to ask were stopped: {stopped}")
-        session.outcome.stopped.add(label)
-    finally:
-        if scorer is not None:
-            scorer.close()
+
+    said = "was not asked in other ways", "other ways to ask were stopped"
+    ask_beside(design, session, ROWS, stored, ask_one, said)
 
 
 def _planned(design: ProbeDesign, scorer: ContinuationScorer) -> tuple[dict[Way, PlannedCells], list[Way]]:

@@ -16,8 +16,8 @@ from biaskit.records import OWN_SYSTEM, PROBE_FORMATS, ModelIdentity, Template
 T = TypeVar("T")
 N_JOBS, N_TEMPLATES, N_PARAPHRASES = 10, 5, 3
 PARAPHRASES = "corpus:wording/templates.toml"
-OWN = "the study's"
-"""The wording, or the system prompt, that the study has."""
+OWN = "study"
+"""What the wording, or the system prompt, of the study is called."""
 
 
 def ways_of(design: ProbeDesign, identity: ModelIdentity) -> Iterator[Way]:
@@ -25,7 +25,7 @@ def ways_of(design: ProbeDesign, identity: ModelIdentity) -> Iterator[Way]:
     formats = [prompt_format for prompt_format in PROBE_FORMATS if prompt_format in identity.formats]
     for prompt_format in formats:
         systems = [OWN] if design.study.system_prompt and prompt_format != "raw" else []
-        systems.append("the model's own" if prompt_format != "raw" and own_system(identity) else "none")
+        systems.append("template" if prompt_format != "raw" and own_system(identity) else "none")
         if prompt_format != "raw" and identity.takes_system:
             systems.append("empty")
         for system, wording in product(systems, wordings_of(design)):

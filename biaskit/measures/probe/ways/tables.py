@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-from biaskit.measures.probe.contrasts import StudyCells
+import numpy as np
+
+from biaskit.measures.probe.contrasts import StudyCells, scope_of
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.effects import tables
+from biaskit.measures.probe.effects import blocks_of_cells
 from biaskit.measures.probe.prompts import CELL, model_key
 from biaskit.measures.probe.ways.ask import ROWS
 from biaskit.measures.probe.ways.design import is_main
@@ -22,13 +24,12 @@ from biaskit.runs.sample_batches import SampleBatches, add_up
 from biaskit.runs.score_rows import fault_of
 from biaskit.runs.shares.cells import cell_shares
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CrossedCells, complete_in_all
+from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, complete_in_all, rows_of_groups
 from biaskit.stats.arrays import FloatArray
-from biaskit.tables.coverage import WEAK, coverage_of
-from biaskit.tables.query import Row, column, defined, distinct, first, where
+from biaskit.stats.contrasts import NO_TEMPLATE, between_groups
+from biaskit.tables.coverage import WEAK
+from biaskit.tables.query import Row
 
-GAP = {"kind": "crossed", "contrast": "groups", "quantity": "binary_share"}
-"""Columns of the tests.csv row that has a gap of *she* of *she* and *he* between groups of jobs."""
 ONE_GROUP = "one group of jobs: no gap"
 _NUMBERS = (
     *("estimator", "coverage", "binary_coverage", "gap", "ci_low", "ci_high", "neither_share"),
@@ -59,9 +60,9 @@ def read_ways(
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue
         answerers.add_answers(row)
-        named = {name: row[name] for name in (*CELL, "model", "job_group")}
+        named = {name: row[name] for name in (*CELL, "job_group")}
         drawn = cells.setdefault((row["model_key"], row["way"]), {})
-        drawn.setdefault(PromptCell(**named, workforce_share=None), {})[row.get("batch", 0)] = row
+        drawn.setdefault(PromptCell(**named, model="", workforce_share=None), {})[row.get("batch", 0)] = row
     asked = []
     for label, entry in manifest.models.items():
         for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
@@ -81,14 +82,19 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWa
     row = {**scope, **dict.fromkeys(_NUMBERS), "counted": False, "reason": way.reason or "not asked"}
     samples = way.estimator.samples if way.estimator else None
     batches = SampleBatches.up_to(samples, study.max_samples_per_prompt)
-    cells = []
-    for cell, rows in drawn.items():
-        of_all: Row | None = add_up(rows, batches)[0] if "counts" in rows[min(rows)] else rows.get(0)
-        cell = replace(cell, model=row["model"])
-        contrast, boundary = design.contrast, study.word_boundary
-        cells.append(cell_shares(cell, of_all, design.groups, word_boundary=boundary, contrast=contrast))
-    if not cells:
+    if not drawn:
         return AskedWay(row)
+    group_of = {cell.job: cell.job_group for cell in drawn}
+    one, cells = next(iter(drawn)), []
+    # A cell that failed has no row, and its template is left out.
+    for template, job in product(dict.fromkeys(cell.template_id for cell in drawn), group_of):
+        cell = replace(one, template_id=template, job=job, job_group=group_of[job])
+        rows = drawn.get(cell, {})
+        of_all = rows.get(0)
+        if of_all is not None and "counts" in of_all:
+            of_all, _, _ = add_up(rows, batches)
+        cell, contrast, boundary = replace(cell, model=row["model"]), design.contrast, study.word_boundary
+        cells.append(cell_shares(cell, of_all, design.groups, word_boundary=boundary, contrast=contrast))
     choices = StudyCells(
         groups=design.groups,
         contrast=design.contrast,
@@ -98,36 +104,26 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWa
         min_coverage=study.min_coverage,
         interval=study.interval,
     )
-    made = tables(cells, choices)
-    groups, [block] = made["probe_groups"], choices.blocks.values()
-    row |= {name: groups[0][name] for name in ("estimator", "n_templates", "reason")}
-    row["n_jobs"] = len(block.jobs)
-    known = coverage_of(groups)
-    row["binary_coverage"] = known and known[0]
-    for name, of_name in (
-        ("coverage", column(defined(groups, "coverage"), "coverage")),
-        ("neither_share", _neither(groups, design.contrast)),
-    ):
-        row[name] = fmean(of_name) if of_name else None
-    pair = pair_of(distinct(groups, "job_group"))
-    if pair is None:
-        return AskedWay({**row, "reason": ONE_GROUP})
-    gap = first(made["tests"], **GAP, group_a=pair[0], group_b=pair[1])
-    if gap is None or gap.estimate is None:
-        return AskedWay({**row, "reason": gap and gap.reason})
+    [block] = blocks_of_cells(cells, choices).values()
+    templates, note = complete_in_all([block])
+    row |= {"estimator": block.estimator, "n_jobs": len(block.jobs), "n_templates": len(templates)}
+    row |= {"reason": note or ("" if templates else NO_TEMPLATE)}
+    rows_of, two = rows_of_groups(block.jobs, group_of), list(choices.binary)
+    pair = pair_of(list(rows_of))
+    if pair is None or not templates:
+        return AskedWay({**row, "reason": row["reason"] or ONE_GROUP})
+    of_two = block.at(block.masses, templates)[two].sum(axis=0)
+    covered = min(float(of_two[rows].mean()) for rows in rows_of.values())
+    row |= {"coverage": float(block.at(block.coverage, templates).mean()), "binary_coverage": covered}
+    neither = np.delete(block.at(block.shares, templates), two, axis=0).sum(axis=0)
+    row["neither_share"] = float(neither.mean()) if len(design.groups) > len(two) else None
+    values = block.numbers_at(templates)[-1]
+    a, b = (values[rows_of[group]] for group in pair)
+    asked = replace(scope_of(block.arm, "groups"), quantity="binary_share", group_a=pair[0], group_b=pair[1])
+    gap = between_groups(a, b, scope=asked, margins={}, note=note)[-1]
     row |= {"gap": gap.estimate, "ci_low": gap.ci_low, "ci_high": gap.ci_high, "reason": gap.reason}
-    row["counted"] = known is not None and known[0] >= WEAK
-    return AskedWay(row, values_of(block, choices.group_of, pair))
-
-
-def _neither(groups: Sequence[Row], contrast: Sequence[str]) -> list[float]:
-    """List for each group of jobs the share of what belongs to neither gender of the contrast."""
-    shares = []
-    for job_group in distinct(groups, "job_group"):
-        of_group = [row for row in where(groups, job_group=job_group) if row["gender"] not in contrast]
-        if of_group and len(defined(of_group, "share")) == len(of_group):
-            shares.append(sum(column(of_group, "share")))
-    return shares
+    row["counted"] = gap.estimate is not None and covered >= WEAK
+    return AskedWay(row, (a.point, b.point))
 
 
 def pair_of(job_groups: Sequence[str]) -> tuple[str, str] | None:
@@ -135,12 +131,3 @@ def pair_of(job_groups: Sequence[str]) -> tuple[str, str] | None:
     split = [group for group in (FEMALE_DOMINATED, MALE_DOMINATED) if group in job_groups]
     pair = split if len(split) == 2 else [*job_groups[:2]]
     return (pair[0], pair[1]) if len(pair) == 2 else None
-
-
-def values_of(
-    block: CrossedCells, group_of: Mapping[str, str], pair: tuple[str, str]
-) -> tuple[FloatArray, FloatArray]:
-    """Give the shares of two of a block `[I, J]`, of both groups of jobs, in complete templates."""
-    values = block.numbers_at(complete_in_all([block])[0])[-1].point
-    first_rows, second_rows = ([i for i, job in enumerate(block.jobs) if group_of[job] == g] for g in pair)
-    return values[first_rows], values[second_rows]
