@@ -47,17 +47,17 @@ def describe_lists(design: Any, **lists: Any) -> dict[str, Any]:
 
 def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
     """Describe the lists of a design that fills items into templates."""
-    templates = []
-    for template in design.templates:
-        # A frame that is empty is left out, so that older designs keep their digest.
-        described = as_record(template)
-        templates.append({name: described[name] for name in described if described[name] or name != "frame"})
     return {
         "slot": design.slot,
-        "items": list(map(as_record, items)),
-        "templates": templates,
+        "items": [_without(as_record(item), "rating") for item in items],
+        "templates": [_without(as_record(template), "frame") for template in design.templates],
         "debiasing_prompts": [None if i is None else as_record(i) for i in design.debiasing_prompts],
     }
+
+
+def _without(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """Leave out a field that is empty, so that older designs keep their digest."""
+    return {field: value for field, value in record.items() if field != name or value not in (None, "")}
 
 
 def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:

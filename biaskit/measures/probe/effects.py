@@ -65,6 +65,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
     for x in cells:
         job = x.cell.job
         study.group_of[job], study.workforce_of[job] = x.cell.job_group, x.cell.workforce_share
+        study.rating_of[job] = x.cell.rating
         if x.estimator in (BOUNDED, "sampling"):
             cell_at[arm_of(x.cell), job, x.cell.template_id] = x
     rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, study))}

@@ -44,6 +44,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
         debiasing_id=NO_DEBIASING if debiasing is None else debiasing.id,
         context=design.contexts[context],
         prompt_format=prompt_format,
+        rating=item.rating,
     )
     return cell, template, debiasing, item
 
@@ -51,7 +52,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
 def scope_of_cell(cell: PromptCell) -> dict[str, Any]:
     """Give the columns of a row that say which cell it answers."""
     scope = as_record(cell)
-    del scope["workforce_share"]
+    del scope["workforce_share"], scope["rating"]
     return scope
 
 

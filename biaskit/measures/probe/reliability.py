@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from biaskit.measures.probe.contrasts import StudyCells
+from biaskit.measures.probe.ways.design import CONTROLS
 from biaskit.measures.probe.ways.tables import ONE_GROUP, AskedWay, pair_of
 from biaskit.records import ALL, NO_DEBIASING
 from biaskit.stats.arms import complete_in_all, rows_of_groups
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.reliability import Estimate, split_half, spread_of_levels, without_one
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row, column, first
@@ -23,10 +26,12 @@ WITHOUT = ("without one job", "without one template")
 
 def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[Row]:
     """Yield the rows of every arm without a debiasing prompt, then of its ways; `study`: as computed."""
+    scope_of: dict[tuple[str, str], Row] = {}  # model, bias type → where its ways stand: its first block
     for arm, block in study.blocks.items():
         if arm.debiasing_id != NO_DEBIASING:
             continue
         scope = {name: value for name, value in arm._asdict().items() if name != "debiasing_id"}
+        scope_of.setdefault((arm.model, arm.bias_type), scope)
         templates, _ = complete_in_all([block])
         values = block.numbers_at(templates)[-1].point
         size = {"n_templates": len(templates), "n_ways": None}
@@ -43,9 +48,23 @@ def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[R
             gap = Estimate(float(a.mean() - b.mean()))
             yield _row({**scope, "job_group": ALL}, measure, gap, least=least, most=most, **size)
         yield _row({**scope, "job_group": ALL}, TEMPLATES_SD, spread_of_levels([a, b]), **size)
-        ways = [way for way in asked if all(way.row[name] == scope[name] for name in ("model", "bias_type"))]
-        if ways and arm.prompt_format == next((w.row["prompt_format"] for w in ways if w.row["main"]), ""):
-            yield from _of_ways({**scope, "job_group": ALL}, ways)
+    for (model, bias_type), scope in scope_of.items():
+        ways = [way for way in asked if (way.row["model"], way.row["bias_type"]) == (model, bias_type)]
+        controls = [way for way in ways if way.row["wording"] == CONTROLS]
+        for way in controls:
+            yield from _of_controls({**scope, "job_group": ALL}, *way.values)
+        if others := [way for way in ways if way not in controls]:
+            yield from _of_ways({**scope, "job_group": ALL}, others)
+
+
+def _of_controls(scope: Row, values: FloatArray | None = None) -> Iterator[Row]:
+    """Yield the share of two of nouns without a stereotype, `[I, J]`."""
+    if values is not None:
+        share, spread, low, high = float(values.mean()), spread_of_mean(values), None, None
+        if spread.variance is not None and spread.dof is not None:
+            low, high = map(float, share_interval(share, spread.variance, spread.dof))
+        size = {"n_jobs": len(values), "n_templates": values.shape[1], "n_ways": None}
+        yield _row(scope, CONTROLS, Estimate(share, low, high), **size)
 
 
 def _of_ways(scope: Row, ways: Sequence[AskedWay]) -> Iterator[Row]:

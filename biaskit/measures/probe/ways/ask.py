@@ -31,10 +31,10 @@ def ask_ways(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Ask each model of a session, once its main prompts are planned, in every way that it takes."""
     stored: StoredRows[int] = StoredRows(matched_samples, 0)
 
-    def ask_one(label: str, _: PromptFormat, writer: RowWriter | None, opened: ExitStack) -> None:
+    def ask_one(label: str, own_format: PromptFormat, writer: RowWriter | None, opened: ExitStack) -> None:
         known, spec = session.manifest.models.get(label), session.models[label]
         scorer = opened.enter_context(closing(session.open_model(label, spec, known, session.account(label))))
-        planned, ways = _planned(design, scorer)
+        planned, ways = _planned(design, scorer, own_format)
         if writer is not None:
             session.manifest.models[label].ways = ways
             session.manifest.write(session.run)
@@ -51,7 +51,9 @@ def ask_ways(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     ask_beside(design, session, ROWS, stored, ask_one, said)
 
 
-def _planned(design: ProbeDesign, scorer: ContinuationScorer) -> tuple[dict[Way, PlannedCells], list[Way]]:
+def _planned(
+    design: ProbeDesign, scorer: ContinuationScorer, own_format: PromptFormat
+) -> tuple[dict[Way, PlannedCells], list[Way]]:
     """Plan each way that a model takes; and list all ways, those that it refuses with the reason.
 
     A way whose prompts are another's, to the letter, is left out: an empty system prompt that the template
@@ -60,7 +62,7 @@ def _planned(design: ProbeDesign, scorer: ContinuationScorer) -> tuple[dict[Way,
     planned: dict[Way, PlannedCells] = {}
     listed: list[Way] = []
     seen: set[tuple[str, ...]] = set()
-    for way in ways_of(design, scorer.identity):
+    for way in ways_of(design, scorer.identity, own_format):
         arm = reduced(design, way)
         try:
             estimator = scorer.estimator_for(way.prompt_format)

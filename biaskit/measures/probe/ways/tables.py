@@ -15,7 +15,7 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.effects import blocks_of_cells
 from biaskit.measures.probe.prompts import CELL, model_key
 from biaskit.measures.probe.ways.ask import ROWS
-from biaskit.measures.probe.ways.design import is_main
+from biaskit.measures.probe.ways.design import CONTROLS, is_main
 from biaskit.models.entry import Way
 from biaskit.records import PromptCell
 from biaskit.runs.drift import Answerers
@@ -43,7 +43,7 @@ class AskedWay:
     """One way of one model and bias type: its row of ways.csv, and what that rests on."""
 
     row: dict[str, Any]
-    values: Sequence[FloatArray] = ()  # share of two `[I, J]` of both groups of jobs; none without a gap
+    values: Sequence[FloatArray] = ()  # share of two `[I, J]` of both groups of jobs, or of control items
 
 
 def read_ways(
@@ -110,6 +110,9 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWa
     row |= {"reason": note or ("" if templates else NO_TEMPLATE)}
     rows_of, two = rows_of_groups(block.jobs, group_of), list(choices.binary)
     pair = pair_of(list(rows_of))
+    values = block.numbers_at(templates)[-1]
+    if way.wording == CONTROLS and templates:
+        return AskedWay(row, (values.point,))
     if pair is None or not templates:
         return AskedWay({**row, "reason": row["reason"] or ONE_GROUP})
     of_two = block.at(block.masses, templates)[two].sum(axis=0)
@@ -117,7 +120,6 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWa
     row |= {"coverage": float(block.at(block.coverage, templates).mean()), "binary_coverage": covered}
     neither = np.delete(block.at(block.shares, templates), two, axis=0).sum(axis=0)
     row["neither_share"] = float(neither.mean()) if len(design.groups) > len(two) else None
-    values = block.numbers_at(templates)[-1]
     a, b = (values[rows_of[group]] for group in pair)
     asked = replace(scope_of(block.arm, "groups"), quantity="binary_share", group_a=pair[0], group_b=pair[1])
     gap = between_groups(a, b, scope=asked, margins={}, note=note)[-1]
