@@ -157,7 +157,8 @@ def without_one(a: FloatArray, b: FloatArray, axis: int) -> tuple[float, float] 
     if min(map(len, means)) < 2:
         return None
     left_a, left_b = ((m.sum() - m) / (len(m) - 1) for m in means)
-    gaps = left_a - left_b
-    if axis == 0:
+    if axis == 1:
+        gaps = left_a - left_b
+    else:
         gaps = np.concatenate([left_a - means[1].mean(), means[0].mean() - left_b])
     return float(gaps.min()), float(gaps.max())

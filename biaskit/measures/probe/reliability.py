@@ -48,13 +48,13 @@ def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[R
             gap = Estimate(float(a.mean() - b.mean()))
             yield _row({**scope, "job_group": ALL}, measure, gap, least=least, most=most, **size)
         yield _row({**scope, "job_group": ALL}, TEMPLATES_SD, spread_of_levels([a, b]), **size)
-    for (model, bias_type), scope in scope_of.items():
+    for (model, bias_type), of_ways in scope_of.items():
         ways = [way for way in asked if (way.row["model"], way.row["bias_type"]) == (model, bias_type)]
         controls = [way for way in ways if way.row["wording"] == CONTROLS]
         for way in controls:
-            yield from _of_controls({**scope, "job_group": ALL}, *way.values)
+            yield from _of_controls({**of_ways, "job_group": ALL}, *way.values)
         if others := [way for way in ways if way not in controls]:
-            yield from _of_ways({**scope, "job_group": ALL}, others)
+            yield from _of_ways({**of_ways, "job_group": ALL}, others)
 
 
 def _of_controls(scope: Row, values: FloatArray | None = None) -> Iterator[Row]:

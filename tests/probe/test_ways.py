@@ -1,0 +1,203 @@
+"""Other ways to ask: which are asked, what they differ by, and what goes on where."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import biaskit as bk
+from biaskit.errors import BiaskitError
+from biaskit.measures.probe.design import ProbeDesign, resolve
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.measures.probe.ways.design import CONTROLS, reduced, ways_of
+from biaskit.models.conversation import messages_of
+from biaskit.models.entry import Way
+from biaskit.records import OWN_SYSTEM, ModelIdentity, Prompt
+from biaskit.study.config import load_as
+from biaskit.workflow.analyze import rebuild_tables
+
+WOMEN, MEN = ("ann", "bea", "cleo", "dora"), ("al", "bo", "cy", "dan")
+SHARE = {"raw": (0.8, 0.4), "prefill": (0.9, 0.4)}  # she of she and he, of women's and men's jobs
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> dict[str, Any]:
+    """A study of eight jobs and two templates, of whose model one format is 10 points off."""
+    lines = []
+    for jobs, place in ((WOMEN, 0), (MEN, 1)):
+        for job in jobs:
+            for before, of_format in (("A: ", "raw"), ("\n", "prefill")):
+                she = SHARE[of_format][place]
+                log_probs = {" She": math.log(she / 2), " He": math.log((1 - she) / 2)}
+                lines.append({"contains": f"{before}{job} ", "log_probs": log_probs, "else": -40.0})
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
+    rows = [*(f"{job},female-dominated" for job in WOMEN), *(f"{job},male-dominated" for job in MEN)]
+    (tmp_path / "jobs.csv").write_text("\n".join(["item,group", *rows]) + "\n", "ascii")
+    templates = "".join(
+        f'[[template]]\nbias_type = "implicit"\nquestion = "Say more of [JOB]."\nopening = "[JOB] {verb}."\n'
+        for verb in ("came", "went")
+    )
+    (tmp_path / "templates.toml").write_text(f'slot = "[JOB]"\n{templates}', "ascii")
+    words = 'forms = "as-listed"\n[groups]\nfemale = ["She"]\nmale = ["He"]\n'
+    (tmp_path / "words.toml").write_text(words, "ascii")
+    lists = {"jobs": "jobs.csv", "templates": "templates.toml", "target_words": "words.toml"}
+    arguments: dict[str, Any] = {name: str(tmp_path / file) for name, file in lists.items()}
+    return {**arguments, "bias_type": "implicit", "out": tmp_path / "run", "watcher": bk.Silent()}
+
+
+def spec(asked: dict[str, Any]) -> str:
+    return f"m=scripted:{asked['out'].parent / 'm.jsonl'}"
+
+
+def test_a_format_of_ten_points_more_shows_in_range_median_and_sd(asked: dict[str, Any]) -> None:
+    made = bk.probe(spec(asked), ways=True, **asked)
+    gaps = made.ways.set_index("prompt_format")["gap"].to_dict()
+    assert gaps == pytest.approx({"raw": 0.4, "chat-prefill": 0.5, "chat-continue": 0.4})
+    assert ["yes" if main else "no" for main in made.ways["main"]] == ["yes", "no", "no"]
+    said = made.reliability.set_index("measure")
+    middle = said.loc["ways: median"]
+    assert (0.4, 0.4, 0.5, 3) == pytest.approx(tuple(middle[["value", "least", "most", "n_ways"]]))
+    assert said.loc["ways: SD", "value"] == pytest.approx(np.std([0.4, 0.5, 0.4], ddof=1))
+    assert said.loc["ways: same direction", "value"] == 3
+    note = "Same direction in 3 of 3 ways to ask; gap 40 to 50 points, median 40; ways differ by 6 points"
+    assert any(table.note.startswith(note) for table in made.document().tables)
+
+
+def test_the_numbers_of_a_run_do_not_depend_on_its_ways(asked: dict[str, Any]) -> None:
+    plain = bk.probe(spec(asked), **asked)
+    assert plain.ways.empty
+    groups = (plain.path / "tables/probe_groups.csv").read_bytes()
+    more = bk.probe(spec(asked), ways=True, **asked)
+    assert plain.path == more.path
+    assert groups == (more.path / "tables/probe_groups.csv").read_bytes()
+
+
+def test_what_the_run_asked_is_taken_over_and_nothing_is_asked_twice(asked: dict[str, Any]) -> None:
+    first = bk.probe(spec(asked), ways=True, **asked)
+    assert [16, 0, 16, 16] == [plan.n_missing for plan in first.plans]  # the run, then raw, which it asked
+    before = (first.path / "ways.jsonl").read_bytes()
+    again = bk.probe(spec(asked), ways=True, **asked)
+    assert {0} == {plan.n_missing for plan in again.plans}
+    assert before == (again.path / "ways.jsonl").read_bytes()
+    tables = (again.path / "tables/ways.csv").read_bytes()
+    rebuild_tables(again.path)
+    assert tables == (again.path / "tables/ways.csv").read_bytes()
+
+
+def test_a_plan_counts_the_prompts_and_writes_nothing(asked: dict[str, Any]) -> None:
+    planned = bk.probe(spec(asked), ways=True, dry_run=True, **asked)
+    assert [16, 16, 16, 16] == [plan.n_missing for plan in planned.plans]
+    assert {"prompts in other ways"} == {plan.unit for plan in planned.plans[1:]}
+    assert not asked["out"].exists()
+
+
+def test_a_way_that_a_template_refuses_is_named(asked: dict[str, Any], monkeypatch: Any) -> None:
+    from biaskit.models.scripted import ScriptedScorer
+
+    known = ScriptedScorer.estimator_for
+
+    def refusing(self: Any, prompt_format: Any) -> Any:
+        if prompt_format == "chat-continue":
+            raise bk.errors.ModelError("the chat template refuses this")
+        return known(self, prompt_format)
+
+    monkeypatch.setattr(ScriptedScorer, "estimator_for", refusing)
+    made = bk.probe(spec(asked), ways=True, **asked).ways.set_index("prompt_format")
+    assert {"the chat template refuses this"} == {*made.loc["chat-continue", "reason"]}
+    assert made.loc["chat-continue", "gap"].isna().all()
+    assert [True, True, False, False] == made["counted"].tolist()
+
+
+def test_a_cell_without_an_answer_leaves_its_template_out(asked: dict[str, Any]) -> None:
+    script = asked["out"].parent / "m.jsonl"
+    fails = {"contains": "\nann came", "fail": "no answer"}
+    script.write_text(json.dumps(fails) + "\n" + script.read_text("ascii"), "ascii")
+    made = bk.probe(spec(asked), ways=True, **asked).ways.set_index("prompt_format")
+    assert made.loc["chat-prefill", "n_templates"] == 1
+    assert made.loc["raw", "n_templates"] == 2
+
+
+def test_a_row_that_does_not_fit_is_refused(asked: dict[str, Any]) -> None:
+    run = bk.probe(spec(asked), ways=True, **asked).path
+    from biaskit.runs.rows import row_line
+
+    rows = [json.loads(line) for line in (run / "ways.jsonl").read_text("ascii").splitlines()]
+    rows[0]["target_words"] = rows[0]["target_words"][:1]
+    (run / "ways.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
+    with pytest.raises(
+        BiaskitError, match=r"ways\.jsonl, line 1: its target words are not those of the study"
+    ):
+        rebuild_tables(run)
+
+
+# --- which ways there are -----------------------------------------------------------------------------
+
+
+def design(**overrides: Any) -> ProbeDesign:
+    return resolve(load_as(ProbeStudy, "occugender", overrides))
+
+
+def identity(*formats: Any, **more: Any) -> ModelIdentity:
+    known = {"label": "m", "spec": "m", "fingerprint": "f", "tuning": "instruct", "where": "local"}
+    return ModelIdentity(**{**known, "formats": formats, "takes_system": True, "details": {}, **more})
+
+
+def named(design: ProbeDesign, model: ModelIdentity, own_format: Any = "raw") -> list[str]:
+    return [way.name for way in ways_of(design, model, own_format) if way.wording in ("study", CONTROLS)]
+
+
+def test_formats_by_system_prompts_by_wordings() -> None:
+    own = identity("raw", "chat-prefill", details={OWN_SYSTEM: "You are kind."})
+    assert named(design(), own, "chat-prefill") == [
+        "raw, none, study",
+        "chat-prefill, template, study",
+        "chat-prefill, empty, study",
+        "chat-prefill, template, controls",
+    ]
+    assert named(design(system_prompt="Be fair."), identity("raw", "chat-prefill"), "chat-prefill") == [
+        "raw, none, study",
+        "chat-prefill, study, study",
+        "chat-prefill, none, study",
+        "chat-prefill, empty, study",
+        "chat-prefill, study, controls",
+    ]
+    assert named(design(), identity("raw", takes_system=False)) == ["raw, none, study", "raw, none, controls"]
+    wordings = [way.wording for way in ways_of(design(), identity("raw"), "raw")]
+    assert ["study", "paraphrase 1", "paraphrase 2", "paraphrase 3", CONTROLS] == wordings
+
+
+def test_every_way_asks_the_same_jobs_in_five_templates() -> None:
+    whole, jobs = design(), set()
+    for way in ways_of(whole, identity("raw"), "raw"):
+        arm = reduced(whole, way)
+        assert {"implicit": 5, "explicit": 5} == {
+            kind: sum(template.bias_type == kind for template in arm.templates)
+            for kind in ("implicit", "explicit")
+        }
+        assert 20 == len(arm.items)
+        jobs |= {tuple(item.name for item in arm.items)} if way.wording != CONTROLS else set()
+    assert 1 == len(jobs)
+    [chosen] = jobs
+    assert {"nurse", "plumber"} <= {*chosen}
+
+
+def test_paraphrases_have_ids_of_their_own() -> None:
+    """Else a paraphrase that a study has too would be one row for two ways."""
+    whole = design()
+    ids = {(t.bias_type, t.id) for t in whole.templates}
+    for number in (1, 2, 3):
+        way = Way(prompt_format="raw", system_prompt="none", wording=f"paraphrase {number}")
+        others = {(t.bias_type, t.id) for t in reduced(whole, way).templates}
+        assert not ids & others
+        ids |= others
+
+
+def test_an_empty_system_prompt_is_sent() -> None:
+    turns = messages_of(Prompt("Hello", "chat", system=""), takes_system=True)
+    assert [{"role": "system", "content": ""}, {"role": "user", "content": "Hello"}] == turns
+    assert 1 == len(messages_of(Prompt("Hello", "chat"), takes_system=True))
