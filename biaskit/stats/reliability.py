@@ -17,7 +17,8 @@ MOST_SPLITS = 200
 """Random halves where all are more."""
 N_RESAMPLES = 500
 """Enough for a standard deviation of resamples."""
-FEW_JOBS = 4
+FEW_JOBS, ENOUGH_JOBS = 4, 10
+"""With fewer jobs, of each group, there is no SD; with fewer of all no order to be stable."""
 LEAST = 1e-9
 _TAILS = (0.025, 0.975)
 
@@ -101,8 +102,8 @@ def _reliabilities(values: FloatArray, halves: FloatArray, weights: FloatArray) 
     first = values @ halves.T / halves.sum(axis=1)  # [I, S]
     second = values @ (1 - halves).T / (1 - halves).sum(axis=1)
     r = _weighted_correlation(first, second, weights).mean(axis=1)
-    stepped_up: FloatArray = 2 * r / (1 + r)
-    return stepped_up
+    stepped_up: FloatArray = np.divide(2 * r, 1 + r, out=np.full_like(r, np.nan), where=r > -1)
+    return stepped_up.clip(-1.0, 1.0)
 
 
 def _weighted_correlation(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -129,13 +130,13 @@ def split_half(values: FloatArray, rng: np.random.Generator) -> Estimate:
     Formula: r the mean correlation over jobs between the means of the two halves of the templates, over all
         halves or 200; 2r/(1 + r). Interval: log(1 − reliability) ± t × its SD over 500 resamples of jobs,
         n − 2 degrees of freedom.
-    values: `[I, J]`. None with one template, fewer than four jobs, or jobs without spread.
+    values: `[I, J]`. None with one template, fewer than ten jobs, or jobs without spread.
     Reference: methods/reliability#halves, Spearman (1910) and Brown (1910); checked against plain loops;
         simulated in `benchmarks/ways_worlds.py`.
     """
     n_jobs, n_templates = values.shape
-    if n_templates < 2 or n_jobs < FEW_JOBS:
-        few = "one template" if n_templates < 2 else f"fewer than {FEW_JOBS} jobs"
+    if n_templates < 2 or n_jobs < ENOUGH_JOBS:
+        few = "one template" if n_templates < 2 else f"fewer than {ENOUGH_JOBS} jobs"
         return Estimate(reason=f"{few}: no reliability")
     drawn = _reliabilities(values, splits(n_templates, rng), _resamples(n_jobs, rng))
     value, resampled = float(drawn[0]), drawn[1:][~np.isnan(drawn[1:])]
@@ -145,7 +146,7 @@ def split_half(values: FloatArray, rng: np.random.Generator) -> Estimate:
     distance = np.log(np.clip(1 - np.array([value, *resampled]), LEAST, None))
     reach = float(stdtrit(n_jobs - 2, 0.975)) * float(distance[1:].std(ddof=1))
     low, high = (1 - math.exp(distance[0] + side * reach) for side in (1, -1))
-    return Estimate(value, max(low, -1.0), high)
+    return Estimate(value, max(low, -1.0), min(high, 1.0))
 
 
 def without_one(a: FloatArray, b: FloatArray, axis: int) -> tuple[float, float] | None:

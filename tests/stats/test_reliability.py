@@ -42,7 +42,8 @@ def test_split_half_is_that_of_plain_loops(n_templates: int) -> None:
         halves = [half for half in halves if 0 in half]
     found = split_half(np.array(table), default_rng(1))
     assert found.value == pytest.approx(plain_split_half(table, halves), abs=1e-12)
-    assert found.low is not None and found.high is not None
+    assert found.low is not None
+    assert found.high is not None
     assert found.low < found.value < found.high < 1
 
 
@@ -59,9 +60,9 @@ def test_many_templates_are_halved_two_hundred_times() -> None:
 
 def test_where_there_is_no_reliability_the_reason_says_why() -> None:
     rng = default_rng(1)
-    assert split_half(np.ones((8, 1)), rng).reason == "one template: no reliability"
-    assert split_half(np.ones((3, 4)), rng).reason == "fewer than 4 jobs: no reliability"
-    assert split_half(np.ones((8, 4)), rng).reason == "jobs do not differ: no reliability"
+    assert split_half(np.ones((12, 1)), rng).reason == "one template: no reliability"
+    assert split_half(np.ones((9, 4)), rng).reason == "fewer than 10 jobs: no reliability"
+    assert split_half(np.ones((12, 4)), rng).reason == "jobs do not differ: no reliability"
 
 
 def test_the_range_without_one_is_that_of_plain_loops() -> None:
@@ -99,7 +100,8 @@ def test_the_interval_of_the_sd_holds_the_truth_and_0_where_ways_do_nothing() ->
         for _ in range(300):
             groups = [side * effects / 2 + rng.normal(0, 0.1, (10, 8)) for side in (1, -1)]
             found = spread_of_levels(groups)
-            assert found.low is not None and found.high is not None
+            assert found.low is not None
+            assert found.high is not None
             held += found.low <= truth <= found.high
         assert 0.93 * 300 <= held
 
