@@ -9,7 +9,7 @@ from biaskit.measurement import words
 from biaskit.measures.probe.figures.groups import CAPTIONS
 from biaskit.measures.probe.ways.design import OWN
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import Band, Dots, Entry, Panel, Plot, effects, ends_of, point
+from biaskit.report.figures.plot import Axis, Band, Dots, Entry, Panel, Plot, ends_of, point
 from biaskit.report.figures.style import GREY, INK, Mark, asked
 from biaskit.report.figures.view import View
 from biaskit.tables.coverage import WEAK
@@ -34,7 +34,9 @@ def ways(view: View) -> Iterator[Figure]:
 def _ways(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     bands = []
     main, other, weak = _LOOKS.values()
-    axis = effects(ends_of([point(row, ("gap", "ci_low", "ci_high")) for row in rows]), 0.1, "points")
+    ends = ends_of([point(row, ("gap", "ci_low", "ci_high")) for row in rows])
+    known = [0.0, *(end for end in ends if end == end)]
+    axis = Axis("points", 1.06 * min(known) - 0.02, 1.06 * max(known) + 0.02, "points", 0)
     for bias_type in distinct(rows, "bias_type"):
         of_type = sorted(where(rows, bias_type=bias_type), key=lambda row: -row["gap"])
         dots = []
@@ -56,8 +58,8 @@ def _ways(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 
 
 def _named(row: Row) -> str:
-    """Name a way: 'chat-prefill, empty system prompt, paraphrase 2'."""
+    """Name a way as short as a phone needs it: 'prefill, empty system, paraphrase 2'."""
     names, wording = words("probe")["reliability"]["named"], row["wording"]
     system = names.get(row["system_prompt"], "")
     wording = names["wording"] if wording == OWN else wording
-    return ", ".join(filter(None, (row["prompt_format"], system, wording)))
+    return ", ".join(filter(None, (row["prompt_format"].removeprefix("chat-"), system, wording)))
