@@ -26,6 +26,7 @@ from biaskit.measures.probe.reliability import reliability_rows
 from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.measures.probe.ways.design import CONTROLS
+from biaskit.measures.probe.ways.tables import notes as notes_on_ways
 from biaskit.measures.probe.ways.tables import read_ways
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
@@ -93,7 +94,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         design,
         manifest,
         answerers,
-        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models)],
+        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models), *notes_on_ways(asked)],
         keys=CHOICES,
         methods=METHODS_VERSION,
         rows_digest=stored.digest,

@@ -8,7 +8,7 @@ from itertools import chain
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.answers import answers, slopes, workforce
-from biaskit.measures.probe.findings.blocks import widest_bounds
+from biaskit.measures.probe.findings.blocks import blocks_of, widest_bounds
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.debiasing import debiasing
 from biaskit.measures.probe.findings.reliability import stability
@@ -17,6 +17,7 @@ from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
 from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
+from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, distinct, named
 
 __all__ = ["findings", "limits", "not_measured", "slopes"]
@@ -82,7 +83,10 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
-    """Name the study of debiasing prompts, where none was used."""
+    """Name sampled answers, where little of the probability was measured, and debiasing prompts."""
     own = parts_of(parts, "probe")
+    blocks = [block for part in own for block in blocks_of(part)]
+    if any(is_under(b.coverage(m), LITTLE) and (m,) not in b.outcomes for b in blocks for m in b.models):
+        yield words("probe")["limits"]["not_validated"].format(percent(LITTLE))
     if own and not named(_rows(own, "probe_groups"), "debiasing_id"):
         yield words("probe")["limits"]["no_debiasing"]

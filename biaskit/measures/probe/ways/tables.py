@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.measurement import words
 from biaskit.measures.probe.contrasts import StudyCells, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.effects import blocks_of_cells
@@ -54,8 +55,8 @@ def read_ways(
     words_of = {str(bias_type): words for (bias_type, _), words in design.target_words.items()}
     cells: dict[tuple[str, str], _Drawn] = {}  # model key, way → cell → batch → row
     for row in read_rows(path, skip_bad=skip_bad, reading=reading) if path.exists() else ():
-        words = words_of.get(row.get("bias_type", ""))
-        fault = fault_of(row, words) if words else "its bias type is not of this study"
+        asked_for = words_of.get(row.get("bias_type", ""))
+        fault = fault_of(row, asked_for) if asked_for else "its bias type is not of this study"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue
@@ -74,6 +75,16 @@ def read_ways(
                 scope = {"model": label, "bias_type": bias_type, **way.scope, "main": main}
                 asked.append(_of_way(design, scope, way, of_type))
     return asked
+
+
+def notes(asked: Sequence[AskedWay]) -> Iterator[str]:
+    """Say which models take one prompt format alone, so that only the wording can differ."""
+    formats: dict[str, list[str]] = {}
+    for way in asked:
+        formats.setdefault(way.row["model"], []).append(way.row["prompt_format"])
+    for model, every in formats.items():
+        if len({*every}) == 1:
+            yield words("probe")["notes"]["one_format"].format(model, every[0])
 
 
 def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWay:
