@@ -121,7 +121,7 @@ def _of_relation(content: Content, y: str, x: str, row: Contrast) -> Sentence:
     asked = opening(row.bias_type, coverage)
     over = f"over {count(row.n_a or 0, 'occupation')}, "
     using = _measured([row], [NOISY] if x != "workforce_gap" else [])
-    pieces = {"opening": f"{asked}: {over}" if asked else over, "rho": f"ρ {plain_number(row.estimate)}"}
+    pieces = {"opening": f"{asked}: {over}" if asked else over, "rho": f"correlation {plain_number(row.estimate)}"}
     if row.ci_low is not None:
         pieces["rho"] += " [{} to {}]".format(*map(plain_number, row.shown))
     return claim(
