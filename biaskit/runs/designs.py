@@ -47,17 +47,20 @@ def describe_lists(design: Any, **lists: Any) -> dict[str, Any]:
 
 def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
     """Describe the lists of a design that fills items into templates."""
+    prompts = [None if i is None else as_record(i) for i in design.debiasing_prompts]
     return {
         "slot": design.slot,
         "items": [_without(as_record(item), "rating") for item in items],
         "templates": [_without(as_record(template), "frame") for template in design.templates],
-        "debiasing_prompts": [None if i is None else as_record(i) for i in design.debiasing_prompts],
+        "debiasing_prompts": prompts,
     }
 
 
 def _without(record: dict[str, Any], name: str) -> dict[str, Any]:
     """Leave out a field that is empty, so that older designs keep their digest."""
-    return {field: value for field, value in record.items() if field != name or value not in (None, "")}
+    if record[name] in (None, ""):
+        del record[name]
+    return record
 
 
 def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:

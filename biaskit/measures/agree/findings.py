@@ -121,7 +121,10 @@ def _of_relation(content: Content, y: str, x: str, row: Contrast) -> Sentence:
     asked = opening(row.bias_type, coverage)
     over = f"over {count(row.n_a or 0, 'occupation')}, "
     using = _measured([row], [NOISY] if x != "workforce_gap" else [])
-    pieces = {"opening": f"{asked}: {over}" if asked else over, "rho": f"correlation {plain_number(row.estimate)}"}
+    pieces = {
+        "opening": f"{asked}: {over}" if asked else over,
+        "rho": f"correlation {plain_number(row.estimate)}",
+    }
     if row.ci_low is not None:
         pieces["rho"] += " [{} to {}]".format(*map(plain_number, row.shown))
     return claim(
@@ -139,17 +142,20 @@ def _templates(y: str, x: str) -> Templates:
     wide, x_name = _WORDS["wide"][x]
     higher, lower, y_name = _WORDS["goes_with"][y]
     subject = "{model}" if x == "workforce_gap" else "it"
-    unclear = f"no clear link between {x_name} and {y_name} in {{model}}"
+    rises = _with_rho(f"where {wide}, {subject} {higher}")
+    falls = _with_rho(f"where {wide}, {subject} {lower}")
+    unclear = _with_rho(f"no clear link between {x_name} and {y_name} in {{model}}")
+    says: dict[Verdict, tuple[str, str]] = {
+        "higher": rises,
+        "lower": falls,
+        "equivalent": unclear,
+        "no-clear-difference": unclear,
+    }
     return Templates(
         question="agree",
         lead="{opening}",
         what=f"the link between {x_name} and {y_name}",
-        says={
-            "higher": _with_rho(f"where {wide}, {subject} {higher}"),
-            "lower": _with_rho(f"where {wide}, {subject} {lower}"),
-            "equivalent": _with_rho(unclear),
-            "no-clear-difference": _with_rho(unclear),
-        },
+        says=says,
     )
 
 

@@ -25,9 +25,8 @@ from biaskit.measures.probe.next_tokens import SaidNext
 from biaskit.measures.probe.reliability import reliability_rows
 from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.measures.probe.ways.design import CONTROLS
 from biaskit.measures.probe.ways.tables import notes as notes_on_ways
-from biaskit.measures.probe.ways.tables import read_ways
+from biaskit.measures.probe.ways.tables import read_ways, ways_rows
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
 from biaskit.progress import Watcher
@@ -80,7 +79,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         for row, cell in zip(rows_by_table["probe_prompts"], in_order, strict=True):
             row |= counted(answers, cell)
     asked = read_ways(run, manifest, design, reading, answerers)
-    rows_by_table["ways"] = [way.row for way in asked if way.row["wording"] != CONTROLS]
+    rows_by_table["ways"] = list(ways_rows(asked))
     rows_by_table["reliability"] = list(reliability_rows(choices, asked))
     if outcome_tests:
         rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], rule)

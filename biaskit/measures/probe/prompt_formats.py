@@ -158,7 +158,7 @@ def coverage_by_format(
     """Ask at most `most` cells of each bias type in each format and debiasing: yields rows of the result."""
     study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
     identity = scorer.identity
-    two = [*map(design.groups.index, design.contrast)]
+    two, nothing = [*map(design.groups.index, design.contrast)], (0.0,) * len(design.groups)
     formats = [prompt_format for prompt_format in PROBE_FORMATS if prompt_format in identity.formats]
     for prompt_format, debiasing in product(formats, debiasing_prompts):
         arm = replace(design, study=study, contexts=("plain",), debiasing_prompts=(debiasing,))
@@ -186,7 +186,7 @@ def coverage_by_format(
                     estimator_name = answer.estimator
                     if shares.coverage is not None:
                         coverage[cell.bias_type].append(shares.coverage)
-                    first_share, second = (shares.shares[k] if shares.shares else 0.0 for k in two)
+                    first_share, second = map((shares.shares or nothing).__getitem__, two)
                     if both := first_share + second:
                         of_two.setdefault(cell.bias_type, []).append(first_share / both)
         except ModelError as error:

@@ -10,27 +10,28 @@ import numpy as np
 
 from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.ways.design import CONTROLS
-from biaskit.measures.probe.ways.tables import ONE_GROUP, AskedWay, pair_of
+from biaskit.measures.probe.ways.tables import ONE_GROUP, pair_of
 from biaskit.records import ALL, NO_DEBIASING
 from biaskit.stats.arms import complete_in_all, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.reliability import Estimate, split_half, spread_of_levels, without_one
 from biaskit.stats.resampling import generator
-from biaskit.tables.query import Row, column, first
+from biaskit.tables.query import Row, apart_from, column, first, where
 
 HALVES, WAYS_SD, TEMPLATES_SD = "split half", "ways: SD", "templates: SD"
 MEDIAN, SAME = "ways: median", "ways: same direction"
 WITHOUT = ("without one job", "without one template")
 
 
-def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[Row]:
+def reliability_rows(study: StudyCells, asked: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows of every arm without a debiasing prompt, then of its ways; `study`: as computed."""
     scope_of: dict[tuple[str, str], Row] = {}  # model, bias type → where its ways stand: its first block
     for arm, block in study.blocks.items():
         if arm.debiasing_id != NO_DEBIASING:
             continue
-        scope = {name: value for name, value in arm._asdict().items() if name != "debiasing_id"}
+        scope = arm._asdict()
+        del scope["debiasing_id"]
         scope_of.setdefault((arm.model, arm.bias_type), scope)
         templates, _ = complete_in_all([block])
         values = block.numbers_at(templates)[-1].point
@@ -41,7 +42,7 @@ def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[R
             yield _row({**scope, "job_group": group}, HALVES, found, n_jobs=len(rows), **size)
         if (pair := pair_of(list(rows_of))) is None or not templates:
             continue
-        a, b = (values[rows_of[group]] for group in pair)
+        a, b = values[rows_of[pair[0]]], values[rows_of[pair[1]]]
         size["n_jobs"] = len(a) + len(b)
         for axis, measure in enumerate(WITHOUT):
             least, most = without_one(a, b, axis) or (None, None)
@@ -49,12 +50,11 @@ def reliability_rows(study: StudyCells, asked: Sequence[AskedWay]) -> Iterator[R
             yield _row({**scope, "job_group": ALL}, measure, gap, least=least, most=most, **size)
         yield _row({**scope, "job_group": ALL}, TEMPLATES_SD, spread_of_levels([a, b]), **size)
     for (model, bias_type), of_ways in scope_of.items():
-        ways = [way for way in asked if (way.row["model"], way.row["bias_type"]) == (model, bias_type)]
-        controls = [way for way in ways if way.row["wording"] == CONTROLS]
-        for way in controls:
-            yield from _of_controls({**of_ways, "job_group": ALL}, *way.values)
-        if others := [way for way in ways if way not in controls]:
-            yield from _of_ways({**of_ways, "job_group": ALL}, others)
+        ways, of_ways = where(asked, model=model, bias_type=bias_type), {**of_ways, "job_group": ALL}
+        for way in where(ways, wording=CONTROLS):
+            yield from _of_controls(of_ways, *way["values"])
+        if others := apart_from(ways, wording=CONTROLS):
+            yield from _of_ways(of_ways, others)
 
 
 def _of_controls(scope: Row, values: FloatArray | None = None) -> Iterator[Row]:
@@ -67,26 +67,25 @@ def _of_controls(scope: Row, values: FloatArray | None = None) -> Iterator[Row]:
         yield _row(scope, CONTROLS, Estimate(share, low, high), **size)
 
 
-def _of_ways(scope: Row, ways: Sequence[AskedWay]) -> Iterator[Row]:
+def _of_ways(scope: Row, ways: Sequence[Row]) -> Iterator[Row]:
     """Yield what the ways of one model and bias type differ by: of those that are counted."""
-    counted = [way for way in ways if way.row["counted"]]
-    gaps = column([way.row for way in counted], "gap")
-    size = {"n_ways": len(counted), "n_jobs": None, "n_templates": None}
+    counted = where(ways, counted=True)
+    gaps, size = column(counted, "gap"), {"n_ways": len(counted), "n_jobs": None, "n_templates": None}
     if not counted:
-        reason = next((way.row["reason"] for way in ways if way.row["reason"] == ONE_GROUP), None)
-        yield _row(scope, MEDIAN, Estimate(reason=reason or "no way reaches 10 % coverage"), **size)
+        reason = ONE_GROUP if where(ways, reason=ONE_GROUP) else "no way reaches 10 % coverage"
+        yield _row(scope, MEDIAN, Estimate(reason=reason), **size)
         return
-    main = first([way.row for way in counted], main=True)
-    middle = median(gaps)
-    direction = np.sign(middle if main is None else main["gap"])
-    same = sum(1 for gap in gaps if np.sign(gap) == direction)
+    main, middle = first(counted, main=True), median(gaps)
+    same = np.sign(gaps) == np.sign(middle if main is None else main["gap"])
     yield _row(scope, MEDIAN, Estimate(middle), least=min(gaps), most=max(gaps), **size)
-    yield _row(scope, SAME, Estimate(float(same)), **size)
-    n_jobs = {tuple(map(len, way.values)) for way in counted}
+    yield _row(scope, SAME, Estimate(float(same.sum())), **size)
+    groups: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+    for way in counted:
+        for of_group, values in zip(groups, way["values"], strict=True):
+            of_group.append(values.mean(axis=1))
     spread = Estimate(reason="ways have other jobs: no SD")
-    if len(n_jobs) == 1:
-        of_groups = zip(*(way.values for way in counted), strict=True)
-        spread = spread_of_levels([np.stack([v.mean(axis=1) for v in values], 1) for values in of_groups])
+    if len({*map(len, groups[0])}) == len({*map(len, groups[1])}) == 1:
+        spread = spread_of_levels(list(map(np.column_stack, groups)))
     yield _row(scope, WAYS_SD, spread, **size)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import plain_number, point_number, points, points_range
@@ -11,10 +12,10 @@ from biaskit.measures.probe.reliability import HALVES, MEDIAN, SAME, TEMPLATES_S
 from biaskit.records import ALL
 from biaskit.report.content import Content
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of
-from biaskit.tables.query import Row, first, where
+from biaskit.tables.query import Row, among, column, defined, first, where
 
 _SAYS = words("probe")["reliability"]
-_STABLE = ((0.9, "stable"), (0.7, "fairly stable"), (-1.0, "not stable"))
+_LEAST, _STABLE = (0.7, 0.9), ("not stable", "fairly stable", "stable")
 
 
 def stability(content: Content) -> Iterator[Sentence]:
@@ -26,8 +27,9 @@ def stability(content: Content) -> Iterator[Sentence]:
             said = {}  # text → its first number
             halves = first(of_model, measure=HALVES, job_group=ALL)
             if halves is not None and halves["value"] is not None:
-                pieces["stable"] = next(name for least, name in _STABLE if halves["value"] >= least)
-                value, *ends = (plain_number(halves[name]) for name in ("value", "ci_low", "ci_high"))
+                pieces["stable"] = _STABLE[bisect(_LEAST, halves["value"])]
+                numbers = map(halves.__getitem__, ("value", "ci_low", "ci_high"))
+                value, *ends = map(plain_number, numbers)
                 pieces |= {"value": value, "interval": f" [{' to '.join(ends)}]"}
                 said[filled(_SAYS["halves"], **pieces)] = f"{value}{pieces['interval']}"
             if ways := ways_in_numbers(of_model):
@@ -48,7 +50,7 @@ def rows_of(block: ProbeBlock, model: str) -> list[Row]:
 def ways_in_numbers(rows: Sequence[Row]) -> Mapping[str, str]:
     """Write what the ways of one model and bias type differ by; empty where fewer than two are counted."""
     row_of = {row["measure"]: row for row in rows}
-    middle, same, sd = (row_of.get(measure) for measure in (MEDIAN, SAME, WAYS_SD))
+    middle, same, sd = map(row_of.get, (MEDIAN, SAME, WAYS_SD))
     if middle is None or same is None or sd is None or middle["n_ways"] < 2:
         return {}
     said = {"same": f"{same['value']:.0f}", "n": str(same["n_ways"]), "median": point_number(middle["value"])}
@@ -60,7 +62,6 @@ def ways_in_numbers(rows: Sequence[Row]) -> Mapping[str, str]:
 
 def without_one(block: ProbeBlock, model: str) -> Iterator[str]:
     """Say how far a model's gap moves where a job or a template is left out."""
-    rows = [row for row in rows_of(block, model) if row["measure"] in WITHOUT and row["least"] is not None]
-    if rows:
-        least, most = min(row["least"] for row in rows), max(row["most"] for row in rows)
-        yield _SAYS["without"].format(points_range(least, most))
+    if rows := defined(among(rows_of(block, model), "measure", WITHOUT), "least"):
+        ends = min(column(rows, "least")), max(column(rows, "most"))
+        yield _SAYS["without"].format(points_range(*ends))

@@ -11,7 +11,7 @@ from biaskit.corpora.loaders import load_items, load_templates
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.entry import ModelEntry, Way
-from biaskit.records import OWN_SYSTEM, PROBE_FORMATS, ModelIdentity, PromptFormat, Template
+from biaskit.records import OWN_SYSTEM, PROBE_FORMATS, ModelIdentity, PromptFormat, TargetWord, Template
 
 T = TypeVar("T")
 CONTROLS, CONTROL_ITEMS = "controls", "corpus:controls/items.csv"
@@ -27,8 +27,7 @@ def ways_of(design: ProbeDesign, identity: ModelIdentity, own_format: PromptForm
 
     The last asks of control items in place of jobs, in the format and with the system prompt of the run.
     """
-    formats = [prompt_format for prompt_format in PROBE_FORMATS if prompt_format in identity.formats]
-    for prompt_format in formats:
+    for prompt_format in filter(identity.formats.__contains__, PROBE_FORMATS):
         systems = [OWN] if design.study.system_prompt and prompt_format != "raw" else []
         systems.append("template" if prompt_format != "raw" and identity.details.get(OWN_SYSTEM) else "none")
         if prompt_format != "raw" and identity.takes_system:
@@ -36,7 +35,6 @@ def ways_of(design: ProbeDesign, identity: ModelIdentity, own_format: PromptForm
         wordings = wordings_of(design)
         for system, wording in product(systems, wordings):
             yield Way(prompt_format=prompt_format, system_prompt=system, wording=wording)
-
         if prompt_format == own_format and len(wordings) > 1:
             yield Way(prompt_format=prompt_format, system_prompt=systems[0], wording=CONTROLS)
 
@@ -54,25 +52,25 @@ def wordings_of(design: ProbeDesign) -> list[str]:
     english = study.target_words.source == ProbeStudy.model_fields["target_words"].default.source
     if not english or design.slot != "[JOB]" or study.templates.source == PARAPHRASES:
         return [OWN]
-    return [OWN, *(f"paraphrase {number}" for number in range(1, N_PARAPHRASES + 1))]
+    return [OWN, *map("paraphrase {}".format, range(1, N_PARAPHRASES + 1))]
 
 
 def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
     """Cut a design to what is asked in one way: ten jobs of a group, five templates of a bias type."""
-    items = list(load_items(CONTROL_ITEMS)) if way.wording == CONTROLS else []
-    for group in dict.fromkeys(item.group for item in design.items if way.wording != CONTROLS):
-        items += _spread([item for item in design.items if item.group == group], N_JOBS)
-    templates: list[Template] = []
-    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
-        chosen = [template for template in design.templates if template.bias_type == bias_type]
+    items, templates = list(load_items(CONTROL_ITEMS)) if way.wording == CONTROLS else [], list[Template]()
+    for members in _grouped(() if items else design.items, "group").values():
+        items += _spread(members, N_JOBS)
+    for bias_type, chosen in _grouped(design.templates, "bias_type").items():
         if way.wording not in (OWN, CONTROLS):
             chosen = _paraphrases(bias_type, int(way.wording.rpartition(" ")[2]))
-        templates += [replace(template, frame=None) for template in _spread(chosen, N_TEMPLATES)]
+        templates += _spread(chosen, N_TEMPLATES)
+    words_of: dict[str, tuple[TargetWord, ...]] = {}  # bias type → those of its first template
     target_words = {}
+    for (kind, _), words in design.target_words.items():
+        words_of.setdefault(kind, words)
     for template in templates:
-        of_type = (words for (kind, _), words in design.target_words.items() if kind == template.bias_type)
-        own_words = design.target_words.get((template.bias_type, template.id))
-        target_words[template.bias_type, template.id] = own_words or next(of_type)
+        name = template.bias_type, template.id
+        target_words[name] = design.target_words.get(name, words_of[template.bias_type])
     system = design.study.system_prompt if way.system_prompt == OWN else None
     return replace(
         design,
@@ -87,12 +85,19 @@ def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
 
 def _paraphrases(bias_type: str, number: int) -> list[Template]:
     """List the templates of the nth scenario of a bias type, with ids that no template of a study has."""
-    listed = [t for t in load_templates(PARAPHRASES).templates if t.bias_type == bias_type]
-    frame = list(dict.fromkeys(template.frame for template in listed))[number - 1]
-    return [replace(t, id=1_000 * number + t.id) for t in listed if t.frame == frame]
+    of_type = _grouped(load_templates(PARAPHRASES).templates, "bias_type")[bias_type]
+    scenario = list(_grouped(of_type, "frame").values())[number - 1]
+    return [replace(template, id=1_000 * number + template.id, frame=None) for template in scenario]
 
 
-def _spread(entries: Sequence[T], most: int) -> list[T]:
+def _grouped(entries: Sequence[T], name: str) -> dict[str, list[T]]:
+    groups: dict[str, list[T]] = {}
+    for entry in entries:
+        groups.setdefault(getattr(entry, name), []).append(entry)
+    return groups
+
+
+def _spread(entries: list[T], most: int) -> list[T]:
     """Pick at most so many entries, evenly over the list."""
     n = len(entries)
-    return [entries[i * n // most] for i in range(most)] if n > most else list(entries)
+    return [entries[i * n // most] for i in range(most)] if n > most else entries

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,9 @@ from biaskit.runs.score_rows import fault_of
 from biaskit.runs.shares.cells import cell_shares
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, complete_in_all, rows_of_groups
-from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import NO_TEMPLATE, between_groups
 from biaskit.tables.coverage import WEAK
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, apart_from, distinct, grouped
 
 ONE_GROUP = "one group of jobs: no gap"
 _NUMBERS = (
@@ -39,21 +39,16 @@ _NUMBERS = (
 _Drawn = dict[PromptCell, dict[int, Row]]
 
 
-@dataclass(frozen=True, slots=True)
-class AskedWay:
-    """One way of one model and bias type: its row of ways.csv, and what that rests on."""
-
-    row: dict[str, Any]
-    values: Sequence[FloatArray] = ()  # share of two `[I, J]` of both groups of jobs, or of control items
-
-
 def read_ways(
     run: Path, manifest: Manifest, design: ProbeDesign, reading: Reading, answerers: Answerers
-) -> list[AskedWay]:
-    """Read ways.jsonl and make each way's numbers, in the order of models, bias types and ways."""
+) -> list[dict[str, Any]]:
+    """Read ways.jsonl and make the rows of ways.csv, control items among them, with one column more.
+
+    `values`: the shares of two `[I, J]` of both groups of jobs, or of control items; none without a gap.
+    """
     path, skip_bad = rows_file(run, ROWS), design.study.skip_bad_lines
     words_of = {str(bias_type): words for (bias_type, _), words in design.target_words.items()}
-    cells: dict[tuple[str, str], _Drawn] = {}  # model key, way → cell → batch → row
+    cells: dict[tuple[str, str, str], _Drawn] = {}  # model key, way, bias type → cell → batch → row
     for row in read_rows(path, skip_bad=skip_bad, reading=reading) if path.exists() else ():
         asked_for = words_of.get(row.get("bias_type", ""))
         fault = fault_of(row, asked_for) if asked_for else "its bias type is not of this study"
@@ -62,43 +57,50 @@ def read_ways(
             continue
         answerers.add_answers(row)
         named = {name: row[name] for name in (*CELL, "job_group")}
-        drawn = cells.setdefault((row["model_key"], row["way"]), {})
+        drawn = cells.setdefault((row["model_key"], row["way"], row["bias_type"]), {})
         drawn.setdefault(PromptCell(**named, model="", workforce_share=None), {})[row.get("batch", 0)] = row
     asked = []
     for label, entry in manifest.models.items():
-        for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
+        for bias_type in dict.fromkeys(map(attrgetter("bias_type"), design.templates)):
             for way in entry.ways or ():
                 estimator = way.estimator.in_key() if way.estimator else None
-                of_way = cells.get((model_key(entry.fingerprint, design.study, estimator), way.name), {})
-                of_type = {cell: rows for cell, rows in of_way.items() if cell.bias_type == bias_type}
+                key = model_key(entry.fingerprint, design.study, estimator), way.name, bias_type
                 main = is_main(way, entry, design.study)
                 scope = {"model": label, "bias_type": bias_type, **way.scope, "main": main}
-                asked.append(_of_way(design, scope, way, of_type))
+                asked.append(_of_way(design, scope, way, cells.get(key, {})))
     return asked
 
 
-def notes(asked: Sequence[AskedWay]) -> Iterator[str]:
+def ways_rows(asked: Sequence[Row]) -> Iterator[Row]:
+    """Yield the rows of ways.csv as they are written."""
+    for row in apart_from(asked, wording=CONTROLS):
+        yield {name: value for name, value in row.items() if name != "values"}
+
+
+def notes(asked: Sequence[Row]) -> Iterator[str]:
     """Say which models take one prompt format alone, so that only the wording can differ."""
-    formats: dict[str, list[str]] = {}
-    for way in asked:
-        formats.setdefault(way.row["model"], []).append(way.row["prompt_format"])
-    for model, every in formats.items():
-        if len({*every}) == 1:
-            yield words("probe")["notes"]["one_format"].format(model, every[0])
+    for (model,), ways in grouped(asked, "model").items():
+        formats = distinct(ways, "prompt_format")
+        if len(formats) == 1:
+            yield words("probe")["notes"]["one_format"].format(model, *formats)
 
 
-def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWay:
+def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> dict[str, Any]:
     """Make the numbers of one way, by the engine of a run's own tables."""
     study = design.study
-    row = {**scope, **dict.fromkeys(_NUMBERS), "counted": False, "reason": way.reason or "not asked"}
+    row = {**scope, **dict.fromkeys(_NUMBERS), "counted": False, "values": ()}
+    row["reason"] = way.reason or "not asked"
     samples = way.estimator.samples if way.estimator else None
     batches = SampleBatches.up_to(samples, study.max_samples_per_prompt)
     if not drawn:
-        return AskedWay(row)
-    group_of = {cell.job: cell.job_group for cell in drawn}
+        return row
+    group_of: dict[str, str] = {}
+    templates_of: dict[int, None] = {}
+    for cell in drawn:
+        group_of[cell.job], templates_of[cell.template_id] = cell.job_group, None
     one, cells = next(iter(drawn)), []
     # A cell that failed has no row, and its template is left out.
-    for template, job in product(dict.fromkeys(cell.template_id for cell in drawn), group_of):
+    for template, job in product(templates_of, group_of):
         cell = replace(one, template_id=template, job=job, job_group=group_of[job])
         rows = drawn.get(cell, {})
         of_all = rows.get(0)
@@ -123,20 +125,20 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> AskedWa
     pair = pair_of(list(rows_of))
     values = block.numbers_at(templates)[-1]
     if way.wording == CONTROLS and templates:
-        return AskedWay(row, (values.point,))
+        return {**row, "values": (values.point,)}
     if pair is None or not templates:
-        return AskedWay({**row, "reason": row["reason"] or ONE_GROUP})
+        return {**row, "reason": row["reason"] or ONE_GROUP}
     of_two = block.at(block.masses, templates)[two].sum(axis=0)
     covered = min(float(of_two[rows].mean()) for rows in rows_of.values())
     row |= {"coverage": float(block.at(block.coverage, templates).mean()), "binary_coverage": covered}
     neither = np.delete(block.at(block.shares, templates), two, axis=0).sum(axis=0)
     row["neither_share"] = float(neither.mean()) if len(design.groups) > len(two) else None
-    a, b = (values[rows_of[group]] for group in pair)
+    a, b = values[rows_of[pair[0]]], values[rows_of[pair[1]]]
     asked = replace(scope_of(block.arm, "groups"), quantity="binary_share", group_a=pair[0], group_b=pair[1])
     gap = between_groups(a, b, scope=asked, margins={}, note=note)[-1]
     row |= {"gap": gap.estimate, "ci_low": gap.ci_low, "ci_high": gap.ci_high, "reason": gap.reason}
     row["counted"] = gap.estimate is not None and covered >= WEAK
-    return AskedWay(row, (a.point, b.point))
+    return {**row, "values": (a.point, b.point)}
 
 
 def pair_of(job_groups: Sequence[str]) -> tuple[str, str] | None:
