@@ -201,3 +201,13 @@ def test_an_empty_system_prompt_is_sent() -> None:
     turns = messages_of(Prompt("Hello", "chat", system=""), takes_system=True)
     assert [{"role": "system", "content": ""}, {"role": "user", "content": "Hello"}] == turns
     assert 1 == len(messages_of(Prompt("Hello", "chat"), takes_system=True))
+
+
+def test_rows_of_an_earlier_choice_of_jobs_are_left_alone(asked: dict[str, Any]) -> None:
+    listed = asked["out"].parent / "jobs.csv"
+    header, *lines = listed.read_text("ascii").splitlines()
+    for left_out, n in ((("dan", "dora"), 6), ((), 8), (("ann", "al"), 6)):
+        kept = [line for line in lines if not line.startswith(tuple(f"{job}," for job in left_out))]
+        listed.write_text("\n".join([header, *kept]) + "\n", "ascii")
+        made = bk.probe(spec(asked), ways=True, **asked)
+        assert [[n, 2]] * 3 == made.ways[["n_jobs", "n_templates"]].to_numpy().tolist()

@@ -60,7 +60,9 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     outcome = score_models(design, session, stored, formats_of, work_of)
     if design.study.continuations:
         continue_cells(design, session)
-    if design.study.ways and outcome.offline is None:
+    if design.study.ways and outcome.offline is not None:
+        outcome.notes.append("Other ways to ask are not in files of requests: rerun without them.")
+    elif design.study.ways:
         ask_ways(design, session)
     return outcome
 

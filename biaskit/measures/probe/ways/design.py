@@ -64,13 +64,10 @@ def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
         if way.wording not in (OWN, CONTROLS):
             chosen = _paraphrases(bias_type, int(way.wording.rpartition(" ")[2]))
         templates += _spread(chosen, N_TEMPLATES)
-    words_of: dict[str, tuple[TargetWord, ...]] = {}  # bias type → those of its first template
     target_words = {}
-    for (kind, _), words in design.target_words.items():
-        words_of.setdefault(kind, words)
     for template in templates:
         name = template.bias_type, template.id
-        target_words[name] = design.target_words.get(name, words_of[template.bias_type])
+        target_words[name] = design.target_words.get(name) or first_words(design)[template.bias_type]
     system = design.study.system_prompt if way.system_prompt == OWN else None
     return replace(
         design,
@@ -81,6 +78,14 @@ def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
         contexts=design.contexts[:1],
         target_words=target_words,
     )
+
+
+def first_words(design: ProbeDesign) -> dict[str, tuple[TargetWord, ...]]:
+    """Map each bias type to the target words of its first template, which its paraphrases take."""
+    words_of: dict[str, tuple[TargetWord, ...]] = {}
+    for (bias_type, _), words in design.target_words.items():
+        words_of.setdefault(bias_type, words)
+    return words_of
 
 
 def _paraphrases(bias_type: str, number: int) -> list[Template]:

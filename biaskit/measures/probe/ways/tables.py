@@ -17,7 +17,7 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.effects import blocks_of_cells
 from biaskit.measures.probe.prompts import CELL, model_key
 from biaskit.measures.probe.ways.ask import ROWS
-from biaskit.measures.probe.ways.design import CONTROLS, is_main
+from biaskit.measures.probe.ways.design import CONTROLS, first_words, is_main, reduced
 from biaskit.models.entry import Way
 from biaskit.records import PromptCell
 from biaskit.runs.drift import Answerers
@@ -36,6 +36,7 @@ _NUMBERS = (
     *("estimator", "coverage", "binary_coverage", "gap", "ci_low", "ci_high", "neither_share"),
     *("n_jobs", "n_templates"),
 )
+_COLUMNS = {*CELL, "job_group", "model_key", "way"}
 _Drawn = dict[PromptCell, dict[int, Row]]
 
 
@@ -47,11 +48,14 @@ def read_ways(
     `values`: the shares of two `[I, J]` of both groups of jobs, or of control items; none without a gap.
     """
     path, skip_bad = rows_file(run, ROWS), design.study.skip_bad_lines
-    words_of = {str(bias_type): words for (bias_type, _), words in design.target_words.items()}
+    words_of: dict[Any, Any] = dict(design.target_words)
+    words_of |= first_words(design)
     cells: dict[tuple[str, str, str], _Drawn] = {}  # model key, way, bias type → cell → batch → row
     for row in read_rows(path, skip_bad=skip_bad, reading=reading) if path.exists() else ():
-        asked_for = words_of.get(row.get("bias_type", ""))
-        fault = fault_of(row, asked_for) if asked_for else "its bias type is not of this study"
+        fault: str | None = "it is of no way to ask in this study"
+        if _COLUMNS <= row.keys() and row["bias_type"] in words_of:
+            own = row["bias_type"], row["template_id"]
+            fault = fault_of(row, words_of.get(own, words_of[row["bias_type"]]))
         if fault is not None:
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue
@@ -94,14 +98,14 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> dict[st
     batches = SampleBatches.up_to(samples, study.max_samples_per_prompt)
     if not drawn:
         return row
-    group_of: dict[str, str] = {}
-    templates_of: dict[int, None] = {}
-    for cell in drawn:
-        group_of[cell.job], templates_of[cell.template_id] = cell.job_group, None
-    one, cells = next(iter(drawn)), []
-    # A cell that failed has no row, and its template is left out.
-    for template, job in product(templates_of, group_of):
-        cell = replace(one, template_id=template, job=job, job_group=group_of[job])
+    arm, one = reduced(design, way), next(iter(drawn))
+    group_of, cells = {}, []
+    # The file may hold other jobs and templates, of an earlier command; one that failed is not there.
+    for template, item in product(arm.templates, arm.items):
+        if template.bias_type != row["bias_type"]:
+            continue
+        group_of[item.name] = item.group
+        cell = replace(one, template_id=template.id, job=item.name, job_group=item.group)
         rows = drawn.get(cell, {})
         of_all = rows.get(0)
         if of_all is not None and "counts" in of_all:
