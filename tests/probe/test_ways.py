@@ -18,8 +18,10 @@ from biaskit.measures.probe.ways.design import CONTROLS, reduced, ways_of
 from biaskit.models.conversation import messages_of
 from biaskit.models.entry import Way
 from biaskit.records import OWN_SYSTEM, ModelIdentity, Prompt
+from biaskit.report.findings import findings
 from biaskit.study.config import load_as
 from biaskit.workflow.analyze import rebuild_tables
+from biaskit.workflow.report import stored_content
 
 WOMEN, MEN = ("ann", "bea", "cleo", "dora"), ("al", "bo", "cy", "dan")
 SHARE = {"raw": (0.8, 0.4), "prefill": (0.9, 0.4)}  # she of she and he, of women's and men's jobs
@@ -211,3 +213,50 @@ def test_rows_of_an_earlier_choice_of_jobs_are_left_alone(asked: dict[str, Any])
         listed.write_text("\n".join([header, *kept]) + "\n", "ascii")
         made = bk.probe(spec(asked), ways=True, **asked)
         assert [[n, 2]] * 3 == made.ways[["n_jobs", "n_templates"]].to_numpy().tolist()
+
+
+# --- controls, ratings ----------------------------------------------------------------------------------
+
+
+def she(share: float, contains: str = "") -> str:
+    log_probs = {" She": math.log(share / 2), " He": math.log((1 - share) / 2)}
+    return json.dumps({"contains": contains, "log_probs": log_probs, "else": -40.0}) + "\n"
+
+
+def test_control_items_stand_beside_parity(tmp_path: Path) -> None:
+    script = tmp_path / "m.jsonl"
+    shares = {"secretary": 0.9, "nurse": 0.88, "maid": 0.92, "manicurist": 0.89}
+    shares |= {"plumber": 0.1, "roofer": 0.12, "pilot": 0.11, "carpenter": 0.09}
+    lines = [she(share, job) for job, share in shares.items()]
+    script.write_text("".join(lines) + she(0.8, "roommate") + she(0.3), "ascii")
+    chosen = {"jobs": ",".join(shares), "templates": "1-5", "bias_type": "implicit", "ways": True}
+    made = bk.probe(f"m=scripted:{script}", **chosen, out=tmp_path / "run", watcher=bk.Silent())
+    row = made.reliability.set_index("measure").loc[CONTROLS]
+    assert (20, 5) == (row["n_jobs"], row["n_templates"])
+    assert row["value"] == pytest.approx((0.8 + 19 * 0.3) / 20)
+    assert CONTROLS not in {*made.ways["wording"]}
+    said = [one.text for one in findings(stored_content(made.path))]
+    [parity] = [text for text in said if "and less for" in text]
+    assert parity.endswith("; it says she in 32 % for nouns such as “person”.")
+
+
+def test_ratings_of_readers_have_a_slope_beside_the_workforce(tmp_path: Path) -> None:
+    jobs = [f"job{i}" for i in range(12)]
+    rows = [f"{job},{'ab'[i % 2]},{i / 20 + 0.2},{i / 10 - 0.1 if i else ''}" for i, job in enumerate(jobs)]
+    (tmp_path / "jobs.csv").write_text("\n".join(["item,group,share,rating", *rows]) + "\n", "ascii")
+    lines = [she(0.2 + 0.05 * i, f"{job} ") for i, job in reversed([*enumerate(jobs)])]
+    (tmp_path / "m.jsonl").write_text("".join(lines) + she(0.5), "ascii")
+    asked = {"jobs": str(tmp_path / "jobs.csv"), "templates": "1-3", "bias_type": "implicit"}
+    made = bk.probe(f"m=scripted:{tmp_path / 'm.jsonl'}", **asked, out=tmp_path / "r", watcher=bk.Silent())
+    slopes = made.tests.query("kind == 'slope' and group_a == ''").set_index("quantity")["estimate"]
+    assert slopes["female_share~rating"] == pytest.approx(slopes["female_share~workforce_share"] / 2, rel=0.2)
+    assert {11} == {*made.tests.query("quantity == 'female_share~rating' and group_a == ''")["n_a"]}
+    tables = (made.path / "tables/tests.csv").read_bytes()
+    rebuild_tables(made.path)
+    assert tables == (made.path / "tables/tests.csv").read_bytes()
+
+
+def test_a_rating_that_is_no_fraction_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("item,group,rating\nnurse,a,6.2\n", "ascii")
+    with pytest.raises(BiaskitError, match=r"rating.*is not a number from 0 to 1"):
+        design(**{"jobs.source": str(tmp_path / "jobs.csv")})
