@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.api_server import ApiServer
 
 import biaskit as bk
 from biaskit.errors import BiaskitError
@@ -260,3 +261,22 @@ def test_a_rating_that_is_no_fraction_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "jobs.csv").write_text("item,group,rating\nnurse,a,6.2\n", "ascii")
     with pytest.raises(BiaskitError, match=r"rating.*is not a number from 0 to 1"):
         design(**{"jobs.source": str(tmp_path / "jobs.csv")})
+
+
+@pytest.mark.parametrize("estimator", ["auto", "sampling"])
+def test_a_server_is_asked_by_its_own_ladder_and_resumed(estimator: str, tmp_path: Path) -> None:
+    """By sampling some jobs have no matched sample in any template: their way has no gap, and says so."""
+    chosen = {"jobs": "1-2,21-22", "templates": "1-2", "bias_type": "implicit", "estimator": estimator}
+    counts = {"samples": 5, "max_samples_per_prompt": 10} if estimator == "sampling" else {}
+    chosen |= {"ways": True, "out": tmp_path / "run", "watcher": bk.Silent(), **counts}
+    with ApiServer() as server:
+        made = bk.probe(f"m=api:toy@{server.url}", **chosen)
+        again = bk.probe(f"m=api:toy@{server.url}", **chosen)
+    assert 0 < sum(plan.n_missing for plan in made.plans[1:])
+    assert {0} == {plan.n_missing for plan in again.plans}
+    ways = made.ways
+    assert {"raw", "chat-continue"} == {*ways["prompt_format"]}
+    by_format = {"echo", "top-k"} if estimator == "auto" else {"sampling"}
+    assert by_format == {*ways["estimator"]}
+    assert ways[ways["gap"].isna()]["reason"].str.len().gt(0).all()
+    assert not ways[ways["gap"].isna()]["counted"].any()

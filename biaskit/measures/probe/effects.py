@@ -166,7 +166,7 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
         row = {**block.arm._asdict(), "estimator": block.estimator, "job": job}
         row |= {"job_group": study.group_of[job], "workforce_share": study.workforce_of[job]}
         for name, numbers in columns.items():
-            row[name] = _or_none(numbers[place[job]])
+            row[name] = or_none(numbers[place[job]])
         row["n_templates"] = len(inside.templates)
         row["reason"] = joined([inside.note, few])
         yield row
@@ -297,10 +297,10 @@ def _group_rows(
 
 def _mean(values: FloatArray) -> float | None:
     """Average cells; None where there are none, or one is unknown."""
-    return _or_none(values.mean()) if values.size else None
+    return or_none(values.mean()) if values.size else None
 
 
-def _or_none(number: float) -> float | None:
+def or_none(number: float) -> float | None:
     """Give a mean, or None where a cell in it is unknown."""
     return None if np.isnan(number) else float(number)
 

@@ -91,4 +91,8 @@ def _of_ways(scope: Row, ways: Sequence[Row]) -> Iterator[Row]:
 
 def _row(scope: Row, measure: str, found: Estimate, **more: Any) -> dict[str, Any]:
     row = {**scope, "measure": measure, "value": found.value, "ci_low": found.low, "ci_high": found.high}
-    return {**row, "least": None, "most": None, **more, "reason": found.reason}
+    row |= {"least": None, "most": None, **more, "reason": found.reason}
+    for name in ("value", "ci_low", "ci_high", "least", "most"):
+        if row[name] is not None and np.isnan(row[name]):  # of cells without a share
+            row |= {name: None, "reason": found.reason or "a cell has no share"}
+    return row

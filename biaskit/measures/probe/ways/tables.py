@@ -14,7 +14,7 @@ import numpy as np
 from biaskit.measurement import words
 from biaskit.measures.probe.contrasts import StudyCells, scope_of
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.effects import blocks_of_cells
+from biaskit.measures.probe.effects import blocks_of_cells, or_none
 from biaskit.measures.probe.prompts import CELL, model_key
 from biaskit.measures.probe.ways.ask import ROWS
 from biaskit.measures.probe.ways.design import CONTROLS, first_words, is_main, reduced
@@ -134,9 +134,10 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> dict[st
         return {**row, "reason": row["reason"] or ONE_GROUP}
     of_two = block.at(block.masses, templates)[two].sum(axis=0)
     covered = min(float(of_two[rows].mean()) for rows in rows_of.values())
-    row |= {"coverage": float(block.at(block.coverage, templates).mean()), "binary_coverage": covered}
+    row |= {"coverage": or_none(block.at(block.coverage, templates).mean())}
+    row["binary_coverage"] = or_none(covered)
     neither = np.delete(block.at(block.shares, templates), two, axis=0).sum(axis=0)
-    row["neither_share"] = float(neither.mean()) if len(design.groups) > len(two) else None
+    row["neither_share"] = or_none(neither.mean()) if len(design.groups) > len(two) else None
     a, b = values[rows_of[pair[0]]], values[rows_of[pair[1]]]
     asked = replace(scope_of(block.arm, "groups"), quantity="binary_share", group_a=pair[0], group_b=pair[1])
     gap = between_groups(a, b, scope=asked, margins={}, note=note)[-1]
