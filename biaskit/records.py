@@ -49,6 +49,7 @@ class Item:
     workforce_share: float | None = None  # fraction in [0, 1]
     article: str | None = None  # "a" or "an", where the spelling does not tell
     year: int | None = None  # of the workforce share
+    rating: float | None = None  # how much readers expect a woman, fraction in [0, 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +317,7 @@ class PromptCell:
     debiasing_id: int
     context: Context
     prompt_format: PromptFormat
+    rating: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ SHOWN = (
     Shown("report.figures.differences.models", "models", ("scripted/probe",)),
     Shown("agree.figures.gaps", "gaps-implicit", ("scripted/probe", "scripted/personas")),
     Shown("probe.figures.debiasing.debiasing", "debiasing", ("debiasing",)),
+    Shown("probe.figures.ways.ways", "ways", ("ways",)),
     Shown("probe.figures.groups.variance", "variance", ("occugender",)),
 )
 

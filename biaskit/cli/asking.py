@@ -116,9 +116,8 @@ def _options(kind: Measurement) -> Iterator[Decorator]:
         field = kind.study.model_fields[name]
         extra: Any = field.json_schema_extra
         text = str(field.description)
-        yield option(
-            f"{flag} {name}", extra["takes"] or None, f"{text[0].upper()}{text[1:]}.", type=_type(field)
-        )
+        how = {"is_flag": True, "default": None} if field.annotation is bool else {"type": _type(field)}
+        yield option(f"{flag} {name}", extra["takes"] or None, f"{text[0].upper()}{text[1:]}.", **how)
 
 
 def _type(field: FieldInfo) -> Any:

@@ -71,6 +71,7 @@ class _Item(ListEntry):
     share: Annotated[float | None, BeforeValidator(_share)] = None
     article: Literal["a", "an"] | None = None
     year: Annotated[int, Field(strict=False, ge=1000, le=9999)] | None = None
+    rating: Annotated[float | None, BeforeValidator(_share)] = None
 
 
 class _Template(ListEntry):
@@ -151,7 +152,7 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
                 f"{where}: item {shown(entry.item)} {again} (first: item {place + 1})."
                 " Tables join on lower-cased names: remove or rename one."
             )
-        items.append(Item(entry.item, entry.group, entry.share, entry.article, entry.year))
+        items.append(Item(entry.item, entry.group, entry.share, entry.article, entry.year, entry.rating))
     return tuple(items)
 
 

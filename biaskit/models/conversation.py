@@ -15,14 +15,14 @@ def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
     A system prompt is never dropped or moved: raises `ModelError` if the model has no system role.
     A dialogue's opening line goes into the system message, or begins the first user turn without one.
     """
-    system = [text for text in (prompt.system, prompt.preamble) if text]
+    system = [text for text in (prompt.system, prompt.preamble) if text is not None]
     turns: list[dict[str, str]] = []
     for turn in prompt.turns:
         turns.append({"role": "user", "content": turn.question})
         turns.append({"role": "assistant", "content": turn.answer})
     text = f"{CONTINUE_TEXT}\n\n{prompt.text}" if prompt.prompt_format == "chat-continue" else prompt.text
     turns.append({"role": "user", "content": text})
-    if prompt.system and not takes_system:
+    if prompt.system is not None and not takes_system:
         raise ModelError("the model's chat template takes no system role; leave out the system prompt")
     if prompt.preamble and not takes_system:
         turns[0]["content"] = f"{prompt.preamble}\n{turns[0]['content']}"

@@ -29,6 +29,28 @@ class Continuations(BaseModel):
     estimator: _Estimator
 
 
+class Way(BaseModel):
+    """A way to ask a model, beside the one of its run."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    prompt_format: _Format
+    system_prompt: str  # what it is called
+    wording: str
+    estimator: _Estimator | None = None  # None: not possible
+    reason: str = ""  # why not
+
+    @property
+    def scope(self) -> dict[str, str]:
+        """The columns of a table that name it."""
+        return {name: getattr(self, name) for name in ("prompt_format", "system_prompt", "wording")}
+
+    @property
+    def name(self) -> str:
+        """Its name in rows."""
+        return ", ".join(self.scope.values())
+
+
 class ModelEntry(BaseModel):
     """What a run knows of a model; fields are in the file's order, one that was never set is left out."""
 
@@ -46,6 +68,7 @@ class ModelEntry(BaseModel):
     notes: list[str] | None = None  # None: not asked yet
     reach: dict[str, dict[str, float]] = {}  # bias type → prompt format → coverage, as tried
     continuations: Continuations | None = None
+    ways: list[Way] | None = None
 
     @classmethod
     def of(cls, identity: ModelIdentity, prompt_format: PromptFormat, **more: Any) -> ModelEntry:

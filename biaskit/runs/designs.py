@@ -16,7 +16,9 @@ from biaskit.study.keys import LATER_KEYS, Study
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "debiasing_prompts"})
 """Keys of a study whose lists stand in the manifest in full."""
 
-_GROWING = frozenset({"max_samples_per_prompt", "record_next", "continuations", "continuation_tokens"})
+_GROWING = frozenset(
+    {"max_samples_per_prompt", "record_next", "continuations", "continuation_tokens", "ways"}
+)
 """Keys that only say how far a cell is asked and what is kept of it: a run goes on in the same folder."""
 
 
@@ -45,17 +47,20 @@ def describe_lists(design: Any, **lists: Any) -> dict[str, Any]:
 
 def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
     """Describe the lists of a design that fills items into templates."""
-    templates = []
-    for template in design.templates:
-        # A frame that is empty is left out, so that older designs keep their digest.
-        described = as_record(template)
-        templates.append({name: described[name] for name in described if described[name] or name != "frame"})
+    prompts = [None if i is None else as_record(i) for i in design.debiasing_prompts]
     return {
         "slot": design.slot,
-        "items": list(map(as_record, items)),
-        "templates": templates,
-        "debiasing_prompts": [None if i is None else as_record(i) for i in design.debiasing_prompts],
+        "items": [_without(as_record(item), "rating") for item in items],
+        "templates": [_without(as_record(template), "frame") for template in design.templates],
+        "debiasing_prompts": prompts,
     }
+
+
+def _without(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """Leave out a field that is empty, so that older designs keep their digest."""
+    if record[name] in (None, ""):
+        del record[name]
+    return record
 
 
 def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:

@@ -209,7 +209,7 @@ def entry_of_scorer(
     return ModelEntry.of(scorer.identity, prompt_format, estimator=estimator, **kept)
 
 
-_KEPT = {"notes", "reach", "continuations"}
+_KEPT = {"notes", "reach", "continuations", "ways"}
 """Of a model's entry, what a new start takes over beside its batch size, which `ask_models` takes over."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from biaskit.common.wording import plain_number
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, sentences
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS
@@ -85,7 +86,11 @@ def backed(one: Finding, content: Content) -> bool:
     found = INTERVAL.search(one.text)
     if found is None or "of 100 pairs" in one.text:
         return bool(rows)
-    return found[0] in {ends(row).strip() for row in rows}
+    shown = {ends(row).strip() for row in rows}
+    for row in rows:
+        if row.kind == "spearman":
+            shown.add("[{} to {}]".format(*map(plain_number, row.shown)))
+    return found[0] in shown
 
 
 FALSE = re.compile(

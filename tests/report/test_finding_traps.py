@@ -647,10 +647,16 @@ def test_gaps_between_models_are_a_topic_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("quantity", "estimate", "ci", "verdict", "words"),
     [
-        ("represented_gap~probe_gap", 0.8, (0.5, 0.9), "higher", "it writes about women more."),
-        ("represented_gap~probe_gap", -0.8, (-0.9, -0.5), "lower", "it writes about women less."),
+        ("represented_gap~probe_gap", 0.8, (0.5, 0.9), "higher", "it writes about women more (correlation 0"),
+        (
+            "represented_gap~probe_gap",
+            -0.8,
+            (-0.9, -0.5),
+            "lower",
+            "it writes about women less (correlation −0",
+        ),
         ("srb_spread~probe_gap", 0.1, (-0.4, 0.6), "no-clear-difference", "no clear link"),
-        ("probe_gap~workforce_gap", 0.8, (0.5, 0.9), "higher", "where more women work, m says women more."),
+        ("probe_gap~workforce_gap", 0.8, (0.5, 0.9), "higher", "where more women work, m says women more ("),
     ],
 )
 def test_relations_over_occupations(

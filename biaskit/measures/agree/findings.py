@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.common.wording import count, short
+from biaskit.common.wording import count, plain_number, short
 from biaskit.measurement import measurement, words
 from biaskit.measures.personas.findings.scores import is_control, vectors_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
@@ -121,7 +121,12 @@ def _of_relation(content: Content, y: str, x: str, row: Contrast) -> Sentence:
     asked = opening(row.bias_type, coverage)
     over = f"over {count(row.n_a or 0, 'occupation')}, "
     using = _measured([row], [NOISY] if x != "workforce_gap" else [])
-    pieces = {"opening": f"{asked}: {over}" if asked else over}
+    pieces = {
+        "opening": f"{asked}: {over}" if asked else over,
+        "rho": f"correlation {plain_number(row.estimate)}",
+    }
+    if row.ci_low is not None:
+        pieces["rho"] += " [{} to {}]".format(*map(plain_number, row.shown))
     return claim(
         *(_templates(y, x), row, "relations", using),
         model=row.model_a,
@@ -137,18 +142,26 @@ def _templates(y: str, x: str) -> Templates:
     wide, x_name = _WORDS["wide"][x]
     higher, lower, y_name = _WORDS["goes_with"][y]
     subject = "{model}" if x == "workforce_gap" else "it"
-    unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
+    rises = _with_rho(f"where {wide}, {subject} {higher}")
+    falls = _with_rho(f"where {wide}, {subject} {lower}")
+    unclear = _with_rho(f"no clear link between {x_name} and {y_name} in {{model}}")
+    says: dict[Verdict, tuple[str, str]] = {
+        "higher": rises,
+        "lower": falls,
+        "equivalent": unclear,
+        "no-clear-difference": unclear,
+    }
     return Templates(
         question="agree",
         lead="{opening}",
         what=f"the link between {x_name} and {y_name}",
-        says={
-            "higher": (f"where {wide}, {subject} {higher}.",),
-            "lower": (f"where {wide}, {subject} {lower}.",),
-            "equivalent": unclear,
-            "no-clear-difference": unclear,
-        },
+        says=says,
     )
+
+
+def _with_rho(text: str) -> tuple[str, str]:
+    """Say the correlation with its interval, where there is room for it."""
+    return f"{text} ({{rho}}).", f"{text}."
 
 
 def _measured(rows: Sequence[Contrast], notes: Sequence[str]) -> str:

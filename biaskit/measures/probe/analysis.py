@@ -23,8 +23,11 @@ from biaskit.measures.probe.contrasts import StudyCells
 from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
+from biaskit.measures.probe.reliability import reliability_rows
 from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.study import ProbeStudy
+from biaskit.measures.probe.ways.tables import notes as notes_on_ways
+from biaskit.measures.probe.ways.tables import read_ways, ways_rows
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import IN_MEMORY
 from biaskit.progress import Watcher
@@ -41,7 +44,7 @@ from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
 from biaskit.tables.sets import TableSet
 
-METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4}
+METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4, "reliability": 1}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "min_coverage", "on_prefix", "margin", ZONE, "conclusion", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
@@ -76,6 +79,9 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     if answers.cells:
         for row, cell in zip(rows_by_table["probe_prompts"], in_order, strict=True):
             row |= counted(answers, cell)
+    asked = read_ways(run, manifest, design, reading, answerers)
+    rows_by_table["ways"] = list(ways_rows(asked))
+    rows_by_table["reliability"] = list(reliability_rows(choices, asked))
     if outcome_tests:
         rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], rule)
     made.notes += reading.notes
@@ -88,7 +94,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         design,
         manifest,
         answerers,
-        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models)],
+        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models), *notes_on_ways(asked)],
         keys=CHOICES,
         methods=METHODS_VERSION,
         rows_digest=stored.digest,

@@ -14,6 +14,7 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_format
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.scoring import CellWork, choose_formats
+from biaskit.measures.probe.ways.ask import ask_ways
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
@@ -59,6 +60,10 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     outcome = score_models(design, session, stored, formats_of, work_of)
     if design.study.continuations:
         continue_cells(design, session)
+    if design.study.ways and outcome.offline is not None:
+        outcome.notes.append("Other ways to ask are not in files of requests: rerun without them.")
+    elif design.study.ways:
+        ask_ways(design, session)
     return outcome
 
 

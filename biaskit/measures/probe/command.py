@@ -21,7 +21,7 @@ from biaskit.runs.start import OF_RUNS, RunArguments, overrides_of, run_study
 from biaskit.study.config import load_as
 from biaskit.tables.sets import read_set
 
-_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
+_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests", "ways", "reliability")
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +44,8 @@ class ProbeResult(RunResult):
     next = table_property("probe_next")
     outcomes = table_property("probe_outcomes")
     levels = table_property("probe_levels")
+    ways = table_property("ways")
+    reliability = table_property("reliability")
 
     def document(self) -> Document:
         """Make what the command prints: the paper's tables, notes and the signature.
@@ -71,6 +73,7 @@ class ProbeArguments(RunArguments, total=False):
         max_samples_per_prompt: the most samples of a prompt; by default 100.
         continuations: texts of up to 24 tokens sampled of each prompt beside the probabilities; `outcomes`
             says what they answer.
+        ways: True asks some jobs in other prompt formats, system prompts and wordings too.
     """
 
     bias_type: str | None
@@ -82,6 +85,7 @@ class ProbeArguments(RunArguments, total=False):
     samples: int | None
     max_samples_per_prompt: int | None
     continuations: int | None
+    ways: bool | None
 
 
 _KEYS = tuple(name for name in ProbeArguments.__annotations__ if name not in RunArguments.__annotations__)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from biaskit.errors import AskingStopped, ModelError
 from biaskit.measures.probe.answers import AnswersOfRun
+from biaskit.measures.probe.beside import ask_beside
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import CellsOfRun
@@ -35,32 +35,16 @@ _BATCH = 5
 
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
-    outcome = session.outcome
-    planned = [plan for plan in outcome.plans if plan.label not in outcome.failed_models]
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
-    if session.dry_run:
-        stored.read(rows_file(session.run, ROWS), skip_bad=True)
-    with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
-        for plan in planned:
-            _continue(design, plan.label, plan.prompt_format, stored, session, writer)
 
-
-def _continue(
-    design: ProbeDesign,
-    label: str,
-    prompt_format: PromptFormat,
-    stored: StoredRows[int],
-    session: Session[ContinuationScorer],
-    writer: RowWriter | None,
-) -> None:
-    """Draw one model's texts; without a writer they are only planned."""
-    scorer = None
-    try:
+    def ask_one(label: str, prompt_format: PromptFormat, writer: RowWriter | None, opened: ExitStack) -> None:
         spec, account = session.models[label], session.account(label)
         n, tokens = design.study.continuations, design.study.continuation_tokens
         sample_batches = SampleBatches(_BATCH, n // _BATCH) if n % _BATCH == 0 else SampleBatches(n, 1)
         scoring = ScoringOptions("sampling", samples=sample_batches.size, new_tokens=tokens)
-        scorer = session.open_model(label, spec, None, account, scoring=scoring)
+        scorer = opened.enter_context(
+            closing(session.open_model(label, spec, None, account, scoring=scoring))
+        )
         work = _ContinuationWork(design, scorer, prompt_format, stored, session.shard, sample_batches)
         if writer is None:
             plan_work(work, session)
@@ -72,14 +56,9 @@ def _continue(
         session.manifest.signature = design.sign(session.manifest.models)
         session.manifest.write(session.run)
         ask(work, session, writer, starts=0)
-    except ModelError as error:
-        session.outcome.notes.append(f"{label} has no continuations: {error}")
-    except AskingStopped as stopped:
-        session.outcome.notes.append(f"{label}: continuations were stopped: {stopped}")
-        session.outcome.stopped.add(label)
-    finally:
-        if scorer is not None:
-            scorer.close()
+
+    said = "has no continuations", "continuations were stopped"
+    ask_beside(design, session, ROWS, stored, ask_one, said)
 
 
 class _ContinuationWork(CellWork):

@@ -46,6 +46,7 @@ class StudyCells:
     blocks: dict[Arm, CrossedCells] = field(default_factory=dict)
     group_of: dict[str, str] = field(default_factory=dict)  # job → job group, in study order
     workforce_of: dict[str, float | None] = field(default_factory=dict)
+    rating_of: dict[str, float | None] = field(default_factory=dict)
 
     @property
     def binary(self) -> tuple[int, int]:
@@ -249,22 +250,34 @@ def _bias_types(study: StudyCells) -> Iterator[Contrast]:
 
 
 def _workforce(study: StudyCells) -> Iterator[Contrast]:
-    first, _ = study.contrast
+    rated = any(rating is not None for rating in study.rating_of.values())
     for arm, block in study.blocks.items():
-        templates, note = complete_in_all([block])
-        # The workforce counts two genders: what is neither would pass for a flatter line.
-        shares = block.numbers_at(templates)[-1]
-        workforce = np.array([study.workforce_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
-        scope = replace(scope_of(arm, "workforce"), quantity=f"{first}_share~workforce_share", gender=first)
-        parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
-        parts.update(rows_of_groups(block.jobs, study.group_of).items())
-        parts.pop("", None)  # a group without a name would write the row of all jobs a second time
-        for job_group, rows in parts.items():
-            yield from against_workforce(
-                shares[rows],
-                workforce[rows],
-                scope=replace(scope, group_a=job_group, group_b=job_group),
-                margins=study.margins,
-                seed=study.seed,
-                note=note,
-            )
+        yield from _against(study, arm, block, "workforce_share", study.workforce_of)
+        for row in _against(study, arm, block, "rating", study.rating_of) if rated else ():
+            if row.kind in ("slope", "spearman"):
+                yield row
+
+
+def _against(
+    study: StudyCells, arm: Arm, block: CrossedCells, column: str, number_of: Mapping[str, float | None]
+) -> Iterator[Contrast]:
+    """Hold a block's shares against what its jobs have in a column of their list."""
+    first, _ = study.contrast
+    templates, note = complete_in_all([block])
+    # The workforce counts two genders: what is neither would pass for a flatter line.
+    shares = block.numbers_at(templates)[-1]
+    numbers = np.array([number_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
+    scope = scope_of(arm, column.removesuffix("_share"))
+    scope = replace(scope, quantity=f"{first}_share~{column}", gender=first)
+    parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
+    parts.update(rows_of_groups(block.jobs, study.group_of).items())
+    parts.pop("", None)  # a group without a name would write the row of all jobs a second time
+    for job_group, rows in parts.items():
+        yield from against_workforce(
+            shares[rows],
+            numbers[rows],
+            scope=replace(scope, group_a=job_group, group_b=job_group),
+            margins=study.margins,
+            seed=study.seed,
+            note=note,
+        )

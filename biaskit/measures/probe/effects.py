@@ -65,12 +65,13 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
     for x in cells:
         job = x.cell.job
         study.group_of[job], study.workforce_of[job] = x.cell.job_group, x.cell.workforce_share
+        study.rating_of[job] = x.cell.rating
         if x.estimator in (BOUNDED, "sampling"):
             cell_at[arm_of(x.cell), job, x.cell.template_id] = x
     rows_by_table: dict[str, list[Any]] = {"probe_prompts": list(_cell_rows(cells, study))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
-    for arm, by_template in _blocks(cells, study).items():
+    for arm, by_template in blocks_of_cells(cells, study).items():
         frame_of = study.frames.get(arm.bias_type, {})
         block = study.blocks[arm] = by_template.by_frame(frame_of)
         inside = _enter(block, by_template, frame_of, cell_at)
@@ -87,7 +88,7 @@ def tables(cells: Sequence[CellShares], study: StudyCells) -> dict[str, list[Any
     return rows_by_table
 
 
-def _blocks(cells: Sequence[CellShares], study: StudyCells) -> dict[Arm, CrossedCells]:
+def blocks_of_cells(cells: Sequence[CellShares], study: StudyCells) -> dict[Arm, CrossedCells]:
     """Lay the cells out by arm. Raises `StudyError` where they are no full product of jobs and templates."""
     if not cells:
         return {}
@@ -165,7 +166,7 @@ def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Itera
         row = {**block.arm._asdict(), "estimator": block.estimator, "job": job}
         row |= {"job_group": study.group_of[job], "workforce_share": study.workforce_of[job]}
         for name, numbers in columns.items():
-            row[name] = _or_none(numbers[place[job]])
+            row[name] = or_none(numbers[place[job]])
         row["n_templates"] = len(inside.templates)
         row["reason"] = joined([inside.note, few])
         yield row
@@ -296,10 +297,10 @@ def _group_rows(
 
 def _mean(values: FloatArray) -> float | None:
     """Average cells; None where there are none, or one is unknown."""
-    return _or_none(values.mean()) if values.size else None
+    return or_none(values.mean()) if values.size else None
 
 
-def _or_none(number: float) -> float | None:
+def or_none(number: float) -> float | None:
     """Give a mean, or None where a cell in it is unknown."""
     return None if np.isnan(number) else float(number)
 

@@ -47,8 +47,9 @@ class PromptFormatsResult(Printed):
     Attributes:
         rows: one for each bias type, prompt format and debiasing prompt: bias_type, prompt_format, one_word
             (whether "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the
-            least it can be), se (its standard error over the cells; None for one cell), n_prompts, reason
-            (why cells have no answer).
+            least it can be), se (its standard error over the cells; None for one cell), binary_share (the
+            contrast's first group of the two, such as she of she and he), n_prompts, reason (why cells have
+            no answer). `probe --ways` compares formats on the same jobs.
     """
 
     label: str
@@ -68,12 +69,14 @@ class PromptFormatsResult(Printed):
             coverage = "–" if row["coverage"] is None else percent(row["coverage"])
             if row["se"] is not None:
                 coverage += f" ± {percent(row['se'])}"
-            lines.append((row["bias_type"], row["prompt_format"], asked, row["estimator"] or "–", coverage))
+            of_two = "–" if row.get("binary_share") is None else percent(row["binary_share"])
+            cells = row["bias_type"], row["prompt_format"], asked, row["estimator"] or "–", coverage, of_two
+            lines.append(cells)
         note = _SAYS["note"].format(max(column(rows, "n_prompts"), default=0))
         if first(rows, estimator="top-k"):
             note += _SAYS["top_k"]
         title = f"{self.label}: coverage by prompt format"
-        heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
+        heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %", _SAYS["of_two"])
         table = listed_table(title, heads, lines, n_text=4, note=note)
         reasons = (f"{row['prompt_format']}: {row['reason']}" for row in self.rows if row["reason"])
         return Document((table,), (*self._advice(), *dict.fromkeys(reasons)))
@@ -155,12 +158,14 @@ def coverage_by_format(
     """Ask at most `most` cells of each bias type in each format and debiasing: yields rows of the result."""
     study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
     identity = scorer.identity
+    two, nothing = [*map(design.groups.index, design.contrast)], (0.0,) * len(design.groups)
     formats = [prompt_format for prompt_format in PROBE_FORMATS if prompt_format in identity.formats]
     for prompt_format, debiasing in product(formats, debiasing_prompts):
         arm = replace(design, study=study, contexts=("plain",), debiasing_prompts=(debiasing,))
         planned = PlannedCells(arm, identity.label, prompt_format, identity.fingerprint)
         requests, place_of = [], {}
         coverage: dict[str, list[float]] = {}
+        of_two: dict[str, list[float]] = {}
         for place in _places(arm, most):
             requests.append(planned.requests[place])
             place_of[requests[-1].key] = place
@@ -181,11 +186,15 @@ def coverage_by_format(
                     estimator_name = answer.estimator
                     if shares.coverage is not None:
                         coverage[cell.bias_type].append(shares.coverage)
+                    first_share, second = map((shares.shares or nothing).__getitem__, two)
+                    if both := first_share + second:
+                        of_two.setdefault(cell.bias_type, []).append(first_share / both)
         except ModelError as error:
             reason = str(error)
         for bias_type, values in coverage.items():
             row = {"bias_type": bias_type, "prompt_format": prompt_format, "one_word": debiasing is not None}
             row |= {"estimator": estimator_name, "coverage": fmean(values) if values else None}
+            row["binary_share"] = fmean(of_two[bias_type]) if bias_type in of_two else None
             row["se"] = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
             yield row | {"n_prompts": len(values), "reason": reason}
 

@@ -34,6 +34,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
     place, number = divmod(place, len(design.debiasing_prompts))
     place, context = divmod(place, len(design.contexts))
     template, debiasing, item = design.templates[place], design.debiasing_prompts[number], design.items[job]
+    debiasing_id = NO_DEBIASING if debiasing is None else debiasing.id
     cell = PromptCell(
         model=model,
         bias_type=template.bias_type,
@@ -41,9 +42,10 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
         job=item.name,
         job_group=item.group,
         workforce_share=item.workforce_share,
-        debiasing_id=NO_DEBIASING if debiasing is None else debiasing.id,
+        debiasing_id=debiasing_id,
         context=design.contexts[context],
         prompt_format=prompt_format,
+        rating=item.rating,
     )
     return cell, template, debiasing, item
 
@@ -51,7 +53,7 @@ def cell_at(design: ProbeDesign, place: int, model: str, prompt_format: PromptFo
 def scope_of_cell(cell: PromptCell) -> dict[str, Any]:
     """Give the columns of a row that say which cell it answers."""
     scope = as_record(cell)
-    del scope["workforce_share"]
+    del scope["workforce_share"], scope["rating"]
     return scope
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -32,6 +33,8 @@ class PlannedCells:
         fingerprint: str,
         estimator: object = "exact",
         shard: Shard = WHOLE,
+        *,
+        empty_system: bool = False,  # a system role without a text, which is not the same as none
     ) -> None:
         self._design, self._label, self._format = design, label, prompt_format
         self.model_key = model_key(fingerprint, design.study, estimator)
@@ -39,11 +42,16 @@ class PlannedCells:
         self._own = shard.places(design.n_prompts)
         n = len(self._own)
         self.cells: Computed[PromptCell] = Computed(n, lambda place: self._at(place)[0])
-        self.prompts: Computed[Prompt] = Computed(n, lambda place: build_prompt(design, self._at(place)))
+        self._empty_system = empty_system
+        self.prompts: Computed[Prompt] = Computed(n, self._prompt)
         self.requests: Computed[ScoreRequest] = Computed(n, self._request)
 
     def _at(self, place: int) -> Placed:
         return cell_at(self._design, self._own[place], self._label, self._format)
+
+    def _prompt(self, place: int) -> Prompt:
+        prompt = build_prompt(self._design, self._at(place))
+        return replace(prompt, system="") if self._empty_system else prompt
 
     def _request(self, place: int) -> ScoreRequest:
         cell, prompt = self.cells[place], self.prompts[place]

@@ -112,6 +112,11 @@ class ProbeStudy(Study):
         le=1000,
     )
     continuation_tokens: int = key(24, "maximum tokens of such a text", ge=4, le=1000)
+    ways: bool = key(
+        False,
+        "ask some jobs in other ways too: prompt formats, system prompts, wordings",
+        flag="--ways",
+    )
     word_boundary: Literal["token", "word"] = key(
         "token", "token: as in the papers; word: times P(the word ends there)"
     )

@@ -8,6 +8,7 @@ from biaskit.measures.probe.figures.debiasing import debiasing
 from biaskit.measures.probe.figures.groups import groups, variance
 from biaskit.measures.probe.figures.jobs import jobs, workforce
 from biaskit.measures.probe.figures.outcomes import outcomes
+from biaskit.measures.probe.figures.ways import ways
 from biaskit.report.figures import FIRST, FigureKind
 from biaskit.report.figures.changes import flipped, unflipped
 from biaskit.report.figures.differences import are_many, models
@@ -25,7 +26,7 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
         "else": (outcomes,),
         "models": (models, every_model, unflipped),
         "help": (debiasing,),
-        "sure": (variance,),
+        "sure": (ways, variance),
     }
 
 

@@ -8,14 +8,16 @@ from itertools import chain
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.answers import answers, slopes, workforce
-from biaskit.measures.probe.findings.blocks import widest_bounds
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_of, widest_bounds
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.debiasing import debiasing
+from biaskit.measures.probe.findings.reliability import stability
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
 from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
+from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, distinct, named
 
 __all__ = ["findings", "limits", "not_measured", "slopes"]
@@ -33,6 +35,7 @@ def findings(content: Content) -> Iterator[Sentence]:
     yield from workforce(content)
     yield from coverage(content)
     yield from debiasing(content)
+    yield from stability(content)
 
 
 def limits(parts: Sequence[Part]) -> Iterator[str]:
@@ -80,7 +83,15 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
-    """Name the study of debiasing prompts, where none was used."""
+    """Name sampled answers, where little of the probability was measured, and debiasing prompts."""
     own = parts_of(parts, "probe")
+    if any(map(_unvalidated, chain.from_iterable(map(blocks_of, own)))):
+        yield words("probe")["limits"]["not_validated"].format(percent(LITTLE))
     if own and not named(_rows(own, "probe_groups"), "debiasing_id"):
         yield words("probe")["limits"]["no_debiasing"]
+
+
+def _unvalidated(block: ProbeBlock) -> bool:
+    """Tell whether little of a model's probability was measured, and no answer sampled."""
+    covered = ((block.coverage(model), model) for model in block.models)
+    return any(is_under(ends, LITTLE) and (model,) not in block.outcomes for ends, model in covered)

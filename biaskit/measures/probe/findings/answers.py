@@ -10,6 +10,8 @@ from biaskit.common.wording import count, percent, percent_range, share_with_int
 from biaskit.measurement import words
 from biaskit.measures.probe.contrasts import columns_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
+from biaskit.measures.probe.findings.reliability import rows_of, without_one
+from biaskit.measures.probe.ways.design import CONTROLS
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
@@ -61,7 +63,7 @@ def _of_groups(block: ProbeBlock, model: str) -> Iterator[Sentence]:
         yield from _shares(block, model, next(iter(tested), None))
     for row in defined(tested, "estimate") if several else ():
         they = block.neither(model, row.group_a, row.group_b) if row.is_binary else ""
-        arguments = block.claim(model, row, **block.pair(row), they=they)
+        arguments = block.claim(model, row, *without_one(block, model), **block.pair(row), they=they)
         claimed = claim(_TEMPLATES["groups"], row, **arguments)
         yield claimed
         yield from _sampled(block, model, (row.group_a or "", row.group_b or ""), claimed, row)
@@ -157,6 +159,9 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     pieces |= {"who": pronoun(a), "other": pronoun(b)}
     pieces |= {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
     pieces["n"] = count(len(rows), "field" if are_fields(block.part) else "job")
+    own = first(rows_of(block, model), measure=CONTROLS)
+    share = "" if own is None or own["value"] is None else percent(own["value"])
+    pieces["controls"] = _SAYS["controls"].format(who=pronoun(a), share=share) if share else ""
     text = filled(_SAYS["parity"], **pieces)
     using = measured(block, model, (), f"over templates; {BY_CHANCE}")
     weak = block.is_weak(model)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.measurement import words
+from biaskit.measures.probe.findings.reliability import ways_in_numbers
 from biaskit.records import NO_DEBIASING
 from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
 from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
+from biaskit.report.render.generic import printed_table
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import SHARES
 from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, named, where
+from biaskit.tables.schema import SCHEMAS
 
 SAYS: Mapping[str, Any] = words("probe")["printed"]
 CONTEXTS: Mapping[str, str] = SAYS["contexts"]
@@ -55,12 +58,25 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
                 title = f"{frame.titles[bias_type]}{_within(context)}"
                 title += ": % of the probability on the target words"
                 shown.append(by_model(frame, rows, title, where(next_tokens, **scope)))
+    shown += _ways(tables)
     # Outcomes of sampled answers; those under debiasing prompts are in the stored table alone.
     plain = where(tables.get("probe_outcomes", []), debiasing_id=NO_DEBIASING)
     several = len(distinct(plain, "model")) > 1
     for (model, bias_type, context), rows in grouped(plain, "model", "bias_type", "context").items():
         shown.append(_outcomes(rows, model, bias_type, context, several=several))
     return Document(tuple(shown), tuple(notes), signature)
+
+
+def _ways(tables: Tables) -> Iterator[TitledTable]:
+    """Make a table of the ways to ask for each model and bias type, with what they differ by."""
+    scopes = grouped(tables.get("ways", []), "model", "bias_type")
+    for (model, bias_type), rows in scopes.items():
+        of_scope = where(tables.get("reliability", []), model=model, bias_type=bias_type)
+        numbers = ways_in_numbers(of_scope)
+        note = words("probe")["reliability"]["note"].format(**numbers) if numbers else ""
+        title = f"Ways to ask {model}, {bias_type}: gap in the share of two between groups of jobs"
+        ordered = sorted(rows, key=lambda row: -(row["gap"] or -1))
+        yield from printed_table(title, SCHEMAS["ways"].printed, ordered, note=note)
 
 
 def _within(context: str) -> str:

@@ -1,0 +1,1 @@
+"""Whether answers depend on how one asks: formats × system prompts × wordings (methods/reliability#ways)."""
