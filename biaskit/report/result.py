@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from biaskit.arguments import PATH, as_called, fits
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
-from biaskit.errors import RunError, TableError, UsageError, nearest
+from biaskit.errors import COST_CAP, RunError, TableError, UsageError, nearest
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.report.render.generic import tables_of
@@ -111,6 +111,15 @@ class RunResult(Printed):
         True
         """
         return not self.failed_models and not self.failed
+
+    @property
+    def capped(self) -> bool:
+        """Tell whether the cost limit stopped a model: a higher one goes on.
+
+        >>> probed.capped
+        False
+        """
+        return any(why.startswith(COST_CAP) for why in self.failed_models.values())
 
     def analysis(self) -> dict[str, Any]:
         """Read how the stored tables were made (analysis.json): choices, signature, digest of the rows.
