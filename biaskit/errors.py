@@ -17,7 +17,7 @@ class BiaskitError(Exception):
     ...     bk.load("nowhere")
     ... except bk.BiaskitError as error:
     ...     print(error)
-    nowhere is not a run: it has no manifest.json. `biaskit runs` lists the runs of this folder.
+    There is no folder nowhere. `biaskit runs` lists the runs of this folder.
     """
 
     exit_code = 1

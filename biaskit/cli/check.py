@@ -12,8 +12,12 @@ from biaskit.cli.options import examples, option, with_format, with_sides
 from biaskit.cli.terminal import emit, emit_json
 from biaskit.common.files import write_or_refuse
 from biaskit.compare.check_files import junit, summary
+from biaskit.errors import UsageError
 from biaskit.runs.store import find_run
 from biaskit.workflow.check import check
+
+THREE_LINES = '[[require]]\ncontrast = "models"\nmargin = 0.05'
+"""The shortest file: models must be equivalent within five points."""
 
 
 @click.command(
@@ -26,13 +30,13 @@ from biaskit.workflow.check import check
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--thresholds", "FILE", "Thresholds: a TOML file with [[require]] tables.", required=True)
+@option("--thresholds", "FILE", "Thresholds: a TOML file with [[require]] tables.")
 @option("--junit junit_file", "FILE", "Also write the result as JUnit XML.")
 @with_sides
 @with_format("Output format; github: Markdown for a step summary.", ("text", "json", "github"))
 def command(
     runs: tuple[str, ...],
-    thresholds: str,
+    thresholds: str | None,
     junit_file: str | None,
     output_format: str,
     groups: tuple[str, ...],
@@ -44,6 +48,8 @@ def command(
     Only stored tables are read; only --junit writes a file. Without RUN, the newest run in this folder is
     used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """
+    if thresholds is None:
+        raise UsageError(f"Give --thresholds FILE, a TOML file such as:\n{THREE_LINES}")
     paths = list(map(find_run, runs)) or [find_run(None)]
     result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases)
     if junit_file is not None:

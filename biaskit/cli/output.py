@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from biaskit.cli.terminal import emit, emit_json, emit_notes, width
 from biaskit.common.files import remove_abandoned, write_or_refuse
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count
-from biaskit.report.findings import READING
+from biaskit.report.findings import BETWEEN, READING, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
@@ -23,7 +23,6 @@ from biaskit.runs.folder import NOTES
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
-from biaskit.workflow.report import stored_content
 
 FINISHED_WITH_MISSING = 3
 STOPPED_AT_CAP = 5
@@ -64,13 +63,8 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
-        # Not at the top: it is a third of what `report` of one run would import.
-        from biaskit.workflow.compare import ComparisonResult
-
         document = result.document()
-        compared = isinstance(result, ComparisonResult)
-        content = result.content if compared else stored_content(result.path)
-        emit(state_of(result) + first_findings(content, width=width(), most=N_FINDINGS) + "\n\n")
+        emit(state_of(result) + first_findings(result.screen(), width=width(), most=N_FINDINGS) + "\n\n")
         emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
         notes = replace(document, tables=(), notes=(*document.notes, READING))
         remove_abandoned(result.path, NOTES)
@@ -97,7 +91,8 @@ def as_json(result: RunResult) -> dict[str, Any]:
     """Give what a program reads of a result: every table as rows."""
     signature, tables = result.analysis()["signature"], read_set(result.path).rows()
     about = {"run": str(result.path), "signature": signature, "warnings": list(result.warnings)}
-    return about | {"tables": tables}
+    findings = list(map(asdict, first_about(BETWEEN, result.screen())))
+    return about | {"findings": findings, "tables": tables}
 
 
 def first_note(notes: Sequence[str], columns: int) -> str:

@@ -67,7 +67,7 @@ def find_folder(name: str, check: Callable[..., Any] = check_folder, files: Any 
     from huggingface_hub import errors, snapshot_download
 
     repository, _, revision = name.partition("@")
-    if repository.count("/") != 1 or not all(repository.split("/")):
+    if repository.count("/") > 1 or not all(repository.split("/")):
         raise ModelError(f"hf:{name}: neither a folder nor a name like ORG/NAME[@revision].")
     reasons = {  # in this order: a gated repository is also one that is not found
         errors.GatedRepoError: (
