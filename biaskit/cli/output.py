@@ -99,7 +99,7 @@ def first_note(notes: Sequence[str], columns: int) -> str:
     """Render the first note, which matters most, in one line with the number of others; "" without notes."""
     if not notes:
         return ""
-    where = f" ({count(len(notes), 'note')} in full: --verbose)"
+    where = f" ({f'1 of {len(notes)}' if len(notes) > 1 else 'whole'}: --verbose)"
     [first] = fold(visible(notes[0].rstrip(".")), 10**6)
     room = min(columns, READABLE) - len("Note: ") - len(where)
     if cell_width(first) > room:

@@ -18,6 +18,7 @@ from biaskit.common.inputs import expanded
 from biaskit.errors import BiaskitError, MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.gguf_file import (
+from biaskit.models.spec import ON_HUB
     FACTORS,
     check_all_read,
     complete_config,
@@ -67,7 +68,7 @@ def find_folder(name: str, check: Callable[..., Any] = check_folder, files: Any 
     from huggingface_hub import errors, snapshot_download
 
     repository, _, revision = name.partition("@")
-    if repository.count("/") > 1 or not all(repository.split("/")):
+    if repository.count("/") != 1 - repository.startswith(ON_HUB) or not all(repository.split("/")):
         raise ModelError(f"hf:{name}: neither a folder nor a name like ORG/NAME[@revision].")
     reasons = {  # in this order: a gated repository is also one that is not found
         errors.GatedRepoError: (

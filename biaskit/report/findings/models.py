@@ -157,7 +157,7 @@ def _found(rows: Sequence[Contrast]) -> str:
     known = [size for size in found if size < 1]
     if not known:
         return ""
-    sizes = points_range(min(known), max(known)) if len(known) > 1 else point_number(*known)
+    sizes = points_range(min(known), max(known)) if len(known) > 1 else point_number(known[0])
     return f"; {sizes} points would be found in 80 % of runs"
 
 

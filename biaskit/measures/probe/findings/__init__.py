@@ -17,6 +17,7 @@ from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
 from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
 from biaskit.tables.query import Row, defined, distinct, named
+from biaskit.tables.reasons import do_differ
 
 __all__ = ["findings", "limits", "not_measured", "slopes"]
 
@@ -70,7 +71,7 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
     elif 0 < jobs < FEW_ITEMS:
         yield said["few_jobs"].format(count(jobs, "job"))
     estimators = named(rows, "estimator")
-    if len(estimators) > 1:
+    if do_differ(estimators):
         yield said["estimators"].format(listed(estimators))
     width = widest_bounds(rows)
     if width is not None and width > WIDE_BOUNDS:
