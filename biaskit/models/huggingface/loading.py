@@ -18,13 +18,13 @@ from biaskit.common.inputs import expanded
 from biaskit.errors import BiaskitError, MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.gguf_file import (
-from biaskit.models.spec import ON_HUB
     FACTORS,
     check_all_read,
     complete_config,
     forget_gguf,
     transformers_reading_once,
 )
+from biaskit.models.spec import ON_HUB
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
