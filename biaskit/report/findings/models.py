@@ -28,6 +28,7 @@ from biaskit.report.findings.sentence import (
     opening,
     pronoun,
     sentence_of,
+    tells,
     who,
     within,
 )
@@ -83,7 +84,7 @@ def models(content: Content) -> Iterator[Sentence]:
             clear.sort(key=lambda row: (row.quantity in IN_NUMBERS, -abs(row.estimate)))
             largest = clear[:N_LARGEST]
             if not clear and len({row.models for row in rows}) == 1:  # what was asked is this difference
-                unclear = [row for row in rows if outcome_of(row) == "no-clear-difference"]
+                unclear = [row for row in rows if outcome_of(row) == "no-clear-difference" and tells(row)]
                 largest = sorted(unclear, key=lambda row: row.whole != "group_gap")[:1]
         shown = [_of_row(content, row) for row in largest]
         yield from shown[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -212,6 +213,12 @@ def ends(row: Contrast) -> str:
     return f" [{_range(row, low, high) if row.estimate >= 0 else _range(row, -high, -low)}]"
 
 
+def tells(row: Contrast) -> bool:
+    """Whether an interval excludes anything: shares lie at most 1 apart, and gaps between them 2."""
+    most = math.inf if _is_log_ratio(row) else 1 + row.whole.endswith("_gap")
+    return row.ci_low is not None and max(map(abs, row.shown)) < most
+
+
 def measured_at(row: Contrast) -> str:
     """Write '−8 points [−27 to 10], up to 27 are possible', of what is unclear; "" without an interval."""
     if row.ci_low is None:
@@ -219,9 +226,7 @@ def measured_at(row: Contrast) -> str:
     low, high = row.shown
     most, in_nats = max(abs(low), abs(high)), _is_log_ratio(row)
     show, unit = (plain_number, "nats") if in_nats else (point_number, "points")
-    possible = f"up to {show(most)} are possible"
-    if not in_nats and most >= 1 + (row.whole == "group_gap"):  # as far as shares can lie apart
-        possible = "which rules nothing out"
+    possible = f"up to {show(most)} are possible" if tells(row) else "which rules nothing out"
     return f": {show(row.estimate)} {unit} [{_range(row, low, high)}], {possible}"
 
 
