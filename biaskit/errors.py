@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+COST_CAP = "--max-cost"
+"""Begins the message of an `AskingStopped` that more money would undo."""
+
 
 class BiaskitError(Exception):
     """Says what the user can act on: what is wrong, where, and what to do.
@@ -14,7 +17,7 @@ class BiaskitError(Exception):
     ...     bk.load("nowhere")
     ... except bk.BiaskitError as error:
     ...     print(error)
-    nowhere is not a run: it has no manifest.json. `biaskit runs` lists the runs of this folder.
+    There is no folder nowhere. `biaskit runs` lists the runs of this folder.
     """
 
     exit_code = 1
@@ -48,7 +51,7 @@ class TokenizationError(ModelError):
 
 
 class AskingStopped(ModelError):
-    """A model is not asked any further though cells are missing; what is stored is analysed (exit 3)."""
+    """A model is not asked any further though cells are missing; what is stored is analysed (exit 3 or 5)."""
 
 
 class RunError(BiaskitError):

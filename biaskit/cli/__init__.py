@@ -99,7 +99,9 @@ def main() -> NoReturn:
         if stream is None or getattr(stream, "closed", False):  # a service, pythonw
             nowhere = open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: SIM115
             setattr(sys, name, nowhere)
-    with sign_of_life(f"biaskit {' '.join(sys.argv[1:2])}: starting ...\n"):
+    command = " ".join(sys.argv[1:2])
+    then = "lists and the model" if command in KINDS else "stored runs"
+    with sign_of_life(f"biaskit {command}: loading libraries (seconds), then {then} ...\n"):
         status = _run()
     try:
         sys.stdout.flush()

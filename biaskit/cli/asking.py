@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, Literal, get_args, get_origin
 
@@ -32,11 +32,12 @@ _MODEL_CHANGE = "Continue even if a different model now answers under the same n
 _NO_REUSE = "Do not reuse answers stored by other runs in the same folder."
 _SHARD = "Run only the I-th of N parts of the plan; `analyze SHARD... --out RUN` merges them."
 _WRITE = "Send nothing: write the open API requests to FILE.jsonl for a batch service."
+_DTYPE = "Number format of local models; auto: float32 for probabilities on a CPU, else the weights' own."
 _DRY_RUN = "Print the plan and exit. An API is tested first, with about 40 short calls."
 _RUNNING = (
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
     option("--device", None, "cpu, cuda, cuda:N, mps, or map (several devices).", **_AUTO),
-    option("--dtype", None, None, type=DTYPES, **_AUTO),
+    option("--dtype", None, _DTYPE, type=DTYPES, **_AUTO),
     option("--out", "RUN", "The run's folder; by default biaskit-runs/STUDY-MODEL."),
     option("--api-key-env", "VAR", _KEYS, multiple=True),
     option("--endpoint-name", "NAME", "Use in keys instead of the base URL: a new port is the same model."),
@@ -56,8 +57,37 @@ _ASKING = """
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or
     scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API supports. Rerun the command
-    to resume. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130 interrupted.
+    to resume. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 5 stopped at
+    --max-cost, 130 interrupted.
 """
+
+
+HELP: Mapping[str, tuple[str, ...]] = {
+    "Model": (
+        *("prompt_format", "system_prompt", "estimator", "samples", "max_samples_per_prompt"),
+        *("max_new_tokens", "temperature", "top_p", "device", "dtype", "batch_size"),
+    ),
+    "Output": ("out", "output_format", "verbose", "dry_run", "yes"),
+    "API": ("api_key_env", "endpoint_name", "max_cost", "price", "write_requests", "accept_model_change"),
+    "Advanced": ("reuse", "shard", "settings"),
+}
+"""Heading → the options under it; those of what is measured come before."""
+
+
+class _Asking(click.Command):
+    """Lists its options in groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {"What is measured": [], **{title: [] for title in HELP}}
+        for option_of in self.get_params(ctx):
+            record = option_of.get_help_record(ctx)
+            if record and isinstance(option_of, click.Option):
+                titles = (title for title, names in HELP.items() if option_of.name in names)
+                other = "Advanced" if option_of.is_eager else "What is measured"  # --help is no key
+                rows[next(titles, other)].append(record)
+        for title, records in rows.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 def command_of(kind: Measurement) -> click.Command:
@@ -67,7 +97,7 @@ def command_of(kind: Measurement) -> click.Command:
         "--study", None, "A shipped study or a path to a TOML file.", default=kind.standard, show_default=True
     )
 
-    @click.command(kind.name, help=kind.help + _ASKING, epilog=examples(*kind.examples_of_use))
+    @click.command(kind.name, _Asking, help=kind.help + _ASKING, epilog=examples(*kind.examples_of_use))
     @click.argument("models", nargs=-1, metavar="MODEL...")
     @several(study, *_options(kind), *_RUNNING, with_settings(), with_format())
     def command(

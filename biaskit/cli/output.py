@@ -5,27 +5,28 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
 from biaskit.common.files import remove_abandoned, write_or_refuse
+from biaskit.common.foreign import visible
 from biaskit.common.wording import count
+from biaskit.report.findings import BETWEEN, READING, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
-from biaskit.report.render.text import READABLE, render_notes, render_text
+from biaskit.report.render.text import READABLE, cell_width, fold, render_text
 from biaskit.report.result import RunResult
 from biaskit.runs.folder import NOTES
-from biaskit.runs.manifest import read_manifest
+from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
-from biaskit.workflow.report import stored_content
 
 FINISHED_WITH_MISSING = 3
-N_FINDINGS = 3  # of a run that was just made; the page has all of them
-N_LINES = 6  # of notes and signature; a file in the run's folder has all of them
+STOPPED_AT_CAP = 5
+N_FINDINGS = 3  # with a table they fit one screen; the page has all of them
 
 
 def named_or_newest(runs: Sequence[str]) -> list[Path]:
@@ -43,9 +44,9 @@ def print_document(document: Document) -> None:
 
 
 def print_result(result: RunResult, output_format: str, *, verbose: bool = False) -> None:
-    """Print the paper's tables as text or LaTeX, every table as JSON, or the group table as CSV.
+    """Print findings, tables and a note as text, or tables as LaTeX, JSON (all, with findings) or CSV (one).
 
-    Of the notes under the text, which begin with the most important, a screen shows a few; `verbose`: all.
+    `verbose`: every note, and how to read the findings.
     """
     if output_format == "json":
         emit_json(as_json(result))
@@ -62,46 +63,50 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
-        # Not at the top: it is a third of what `report` of one run would import.
-        from biaskit.workflow.compare import ComparisonResult
-
         document = result.document()
+        emit(state_of(result) + first_findings(result.screen(), width=width(), most=N_FINDINGS) + "\n\n")
         emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
-        if isinstance(result, ComparisonResult):
-            findings = first_findings(result.content, width=width())
-        else:
-            findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
-        notes = replace(document, tables=())
+        notes = replace(document, tables=(), notes=(*document.notes, READING))
         remove_abandoned(result.path, NOTES)
         write_or_refuse(result.path / NOTES, render_text(notes, READABLE).encode())
-        shown = render_text(notes, width()) if verbose else first_notes(notes, width())
-        emit(f"{findings}\n\n{shown}\n")
-        emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
-        emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+        emit(f"{render_text(notes, width())}\n" if verbose else first_note(document.notes, width()))
+        emit(f"Run: {result.path}\nPage: biaskit report {shlex.quote(str(result.path))}\n")
         if read_manifest(result.path).imported:
             emit("It shows your texts, which may name people: --no-texts leaves them out.\n")
+
+
+def state_of(result: RunResult) -> str:
+    """Say before anything else how much of a run is answered; "" where all is, or nobody knows."""
+    manifest = read_manifest(result.path)
+    if manifest.measurement == COMPARISON or manifest.imported:
+        return ""
+    done, planned = manifest.kind.progress(result.path, manifest, manifest.design())
+    if planned is None or done >= planned:
+        return ""
+    stopped = "; stopped at its cost limit (--max-cost)" if result.capped else ""
+    return f"{done:,} of {count(planned, manifest.kind.unit)} answered{stopped}.\n"
 
 
 def as_json(result: RunResult) -> dict[str, Any]:
     """Give what a program reads of a result: every table as rows."""
     signature, tables = result.analysis()["signature"], read_set(result.path).rows()
     about = {"run": str(result.path), "signature": signature, "warnings": list(result.warnings)}
-    return about | {"tables": tables}
+    findings = list(map(asdict, first_about(BETWEEN, result.screen())))
+    return about | {"findings": findings, "tables": tables}
 
 
-def first_notes(document: Document, columns: int) -> str:
-    """Render notes and signature, or the first notes and what is left, in `N_LINES` at most."""
-    whole = render_text(document, columns)
-    if whole.count("\n") <= N_LINES:
-        return whole
-    lines = render_notes(document.notes, columns).split("\n")
-    begins = [*(i for i, line in enumerate(lines) if line.startswith("Note: ")), len(lines)]
-    end = max(i for i in begins if i < N_LINES) or N_LINES - 1  # only a first note that is too long
-    n_more = sum(end <= i < len(lines) for i in begins)
-    more = f"{count(n_more, 'more note')} and " if n_more else ""
-    return (
-        "\n".join([*lines[:end], f"… {more}the signature: with --verbose, or in {NOTES} of the run"]) + "\n"
-    )
+def first_note(notes: Sequence[str], columns: int) -> str:
+    """Render the first note, which matters most, in one line with the number of others; "" without notes."""
+    if not notes:
+        return ""
+    where = f" ({f'1 of {len(notes)}' if len(notes) > 1 else 'whole'}: --verbose)"
+    [first] = fold(visible(notes[0].rstrip(".")), 10**6)
+    room = min(columns, READABLE) - len("Note: ") - len(where)
+    if cell_width(first) > room:
+        first = fold(first, room - 1)[0] + "…"
+    elif len(notes) == 1:
+        where = ""
+    return f"Note: {first}{where}.\n"
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool, verbose: bool) -> None:
@@ -114,4 +119,4 @@ def finish(result: RunResult, output_format: str, *, dry_run: bool, verbose: boo
     else:
         emit_notes(result.warnings, err=True)
     if not result.complete:
-        sys.exit(FINISHED_WITH_MISSING)
+        sys.exit(STOPPED_AT_CAP if result.capped else FINISHED_WITH_MISSING)

@@ -121,8 +121,13 @@ class CheckResult:
 
     @property
     def text(self) -> str:
-        """Every requirement with what does not hold; ends without a line feed."""
-        return "\n".join("\n  ".join((outcome.text, *outcome.lines)) for outcome in self.outcomes)
+        """How many requirements fail, then each with what does not hold; ends without a line feed."""
+        lines = ["\n  ".join((outcome.text, *outcome.lines)) for outcome in self.outcomes]
+        if len(lines) > 1:
+            n_failed = sum(not outcome.holds for outcome in self.outcomes)
+            failed = f"Failed: {n_failed} of {len(lines)} requirements."
+            lines.insert(0, failed if n_failed else f"Passed: all {len(lines)} requirements.")
+        return "\n".join(lines)
 
 
 def coverage_of_parts(parts: Sequence[Part]) -> Coverage:

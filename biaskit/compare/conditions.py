@@ -10,6 +10,7 @@ from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import short
 from biaskit.models.options import IN_MEMORY
 from biaskit.runs.collection import Model, StoredRun
+from biaskit.tables.reasons import do_differ
 
 NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "target_words"})
 NO_NUMBER = frozenset(
@@ -35,7 +36,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
     for model in models:
         if model.estimator:
             models_of.setdefault(model.estimator, []).append(model.label)
-    if len(models_of) > 1:
+    if do_differ(models_of):
         listed = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models_of.items())
         yield (
             f"Estimators differ between the models ({listed}): they may explain part of a difference."
@@ -65,10 +66,8 @@ def _settings(run: StoredRun) -> dict[str, Any]:
 
 
 def _asked_alike(command: str, estimators: Iterable[str], models: Sequence[Model]) -> str:
-    """Write the command that asks the other models as the weakest does; "" where all are exact."""
+    """Write the command that asks the other models as the weakest does."""
     weaker = [name for name in estimators if name.startswith(("top-k", "sampling"))]
-    if not weaker:
-        return ""
     weakest = min(weaker, key=lambda name: (name.startswith("top-k"), len(name), name))  # the smallest k
     name, _, settings = weakest.rstrip(")").partition("(")
     how = f"--estimator {name}"

@@ -76,7 +76,7 @@ class _Item(ListEntry):
 
 class _Template(ListEntry):
     bias_type: Literal["explicit", "implicit"]
-    question: Filled
+    question: Text = ""
     opening: Text = ""
     target_words: Label | None = None
     frame: Label | None = None
@@ -161,7 +161,7 @@ def load_templates(source: str | Path) -> Templates:
 
     .toml with `slot` and `[[template]]` tables of bias_type, question, opening, target words and frame;
     .csv with these columns; .txt with a template a line, where a tab parts the question from the opening of
-    an implicit one. The slot of .csv and .txt is [JOB].
+    an implicit one. The slot of .csv and .txt is [JOB]. Without a question the opening is the whole prompt.
     """
     table = read_list(source, _TEMPLATES)
     slot = table.top.get("slot", DEFAULT_SLOT)
@@ -283,6 +283,8 @@ def render_forms(target_word_set: TargetWordSet) -> tuple[TargetWord, ...]:
 
 
 def _check_template(template: Template, slot: str, where: str) -> None:
+    if not template.question and not template.opening:
+        raise CorpusError(f"{where} has neither a question nor an opening. Write one.")
     if template.bias_type == "implicit" and not template.opening:
         raise CorpusError(f"{where} has no opening. Write the beginning of its answer, or make it explicit.")
     if template.bias_type == "explicit" and template.opening:
@@ -290,15 +292,16 @@ def _check_template(template: Template, slot: str, where: str) -> None:
             f"{where} has an opening, which only implicit templates have. Remove it, or make it implicit."
         )
     for part, text in (("question", template.question), ("opening", template.opening)):
-        if slot in text:
+        if slot in text or not text:
             continue
         if other := _BRACKETED.search(text):
             raise CorpusError(
                 f"{where}: the {part} has {shown(other[0])}, but the slot is {slot}."
                 f' Write {slot}, or set slot = "{other[0]}" at the top of a .toml file.'
             )
-        if part == "question":
-            raise CorpusError(f"{where}: the question lacks the slot {slot}. Write it where the item goes.")
+        if part == "question" or not template.question:
+            part = "question" if template.question else "opening, without a question before it,"
+            raise CorpusError(f"{where}: the {part} lacks the slot {slot}. Write it where the item goes.")
 
 
 def _target_word_set(name: str, values: object, where: str) -> TargetWordSet:

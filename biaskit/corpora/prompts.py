@@ -73,8 +73,10 @@ def raw_text(question: str, opening: str, debiasing: str, dialogue: Dialogue | N
     """Write a raw prompt, to the character of methods/prompts#exact-strings.
 
     `debiasing`: empty for none; `place`: where it stands in the plain context, `own-line` before the
-    question's line (OccuGender) or `in-question` (Mattern).
+    question's line (OccuGender) or `in-question` (Mattern). Without a question the opening stands alone.
     """
+    if not question:  # plain completion
+        return join(debiasing, opening, " " if place == "in-question" else "\n")
     answer = join("A:", opening, " ")
     if dialogue:
         turns = "".join(f"Q: {turn.question}\nA: {turn.answer}\n\n" for turn in dialogue.turns)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DEMOS = ("demo", "demo-base")  # whole specs
 KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer", "object")
 API = ("openai", "api")
+HOSTED, ON_HUB = ("gpt-3", "gpt-4", "gpt-5", "chatgpt", "o1", "o3", "o4"), ("gpt2", "distilgpt2", "bert-")
+"""How names begin that newcomers give without saying where the model is."""
 TEXTS_ALONE = {"inspect": "queried through Inspect", "writer": "a callable"}  # they give no probabilities
 
 
@@ -154,6 +156,11 @@ def is_api(spec: str) -> bool:
     return _kind(spec)[0] in API
 
 
+def may_sample(spec: str) -> bool:
+    """Tell whether `auto` may come to samples: of a model behind a server, or that gives only texts."""
+    return full_spec(spec).partition(":")[0] in {*API, *TEXTS_ALONE}
+
+
 def _api_options(spec: str, label: str, options: ApiOptions | None) -> ApiOptions:
     """Return the command's options; for a ready-made model, with the name of its key's variable."""
     from biaskit.models.api.options import ApiOptions
@@ -173,7 +180,10 @@ def _kind(spec: str) -> tuple[str, str]:
     file_kind = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
     file_kind = file_kind or ("hf:" if Path(spec).is_dir() else None)
     hint = f" Did you mean {file_kind}{spec}?" if file_kind else nearest(kind, KINDS)
-    hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
+    if not hint or kind == spec:  # a bare name is rather a model's than a slip in ours
+        hosted = spec.lower().startswith(HOSTED)
+        place = "hf:" if "/" in spec or spec.lower().startswith(ON_HUB) else "openai:" * hosted
+        hint = f" Did you mean {place}{spec}?" if place else hint
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, demo-base, hf:ORG/NAME, hf:PATH, gguf:PATH,"
         " openai:NAME, api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
@@ -205,6 +215,8 @@ def _find_local(kind: str, name: str) -> ModelFolder:
         from biaskit.models.huggingface.demo import find_demo
 
         return find_demo(kind)
+    if name.startswith((".", "/", "~")) and not expanded(name).exists():
+        raise ModelError(f"{kind}:{name}: nothing is there. Check the path, or give hf:ORG/NAME of the hub.")
     require_transformers()
     if kind == "hf":
         from biaskit.models.huggingface.adapters import find_adapted, split_adapter

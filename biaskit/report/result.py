@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 from biaskit.arguments import PATH, as_called, fits
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
-from biaskit.errors import RunError, TableError, UsageError, nearest
+from biaskit.errors import COST_CAP, RunError, TableError, UsageError, nearest
 from biaskit.progress import ModelPlan
+from biaskit.report.content import Content
+from biaskit.report.findings import BETWEEN, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.generic import tables_of
 from biaskit.report.render.html import Printed
+from biaskit.report.stored import stored_content
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import find_run
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 
 SHOWN_MODELS = 3
+MOST_SHOWN = 3
 
 
 def table_property(name: str) -> pd.DataFrame:
@@ -112,6 +116,15 @@ class RunResult(Printed):
         """
         return not self.failed_models and not self.failed
 
+    @property
+    def capped(self) -> bool:
+        """Tell whether the cost limit stopped a model: a higher one goes on.
+
+        >>> probed.capped
+        False
+        """
+        return any(why.startswith(COST_CAP) for why in self.failed_models.values())
+
     def analysis(self) -> dict[str, Any]:
         """Read how the stored tables were made (analysis.json): choices, signature, digest of the rows.
 
@@ -126,11 +139,21 @@ class RunResult(Printed):
         tables = tables_of(read_manifest(self.path).measurement, shown.rows())
         return Document(tuple(tables), self.warnings, str(shown.analysis["signature"]))
 
+    def screen(self) -> Content:
+        """Gather what findings and figures are made of, from the stored tables."""
+        return stored_content(self.path)
+
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({str(self.path)!r}: {', '.join(self._summary())})")
 
     def _lines(self) -> tuple[str, ...]:
-        return (repr(self),)
+        said = first_about(BETWEEN, self.screen()) if (self.path / MANIFEST).is_file() else ()
+        return (repr(self), *(finding.text for finding in said[:MOST_SHOWN]))
+
+    def _figure(self) -> bytes:
+        from biaskit.report.figures import draw_all
+
+        return next((figure.svg for figure in draw_all(self.screen())), b"")
 
     def _summary(self) -> Iterator[str]:
         """Yield what a line says of the run: its models, how much was analysed, what to look at."""

@@ -79,6 +79,8 @@ def find_run(named: str | None) -> Path:
         return runs[-1]
     path = expanded(named)
     if not (path / MANIFEST).is_file():
+        if not path.exists():
+            raise RunError(f"There is no folder {path}. `biaskit runs` lists the runs of this folder.")
         raise RunError(
             f"{path} is not a run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
         )

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from biaskit.tables.query import Row
 
 ESTIMATORS_DIFFER = "estimators differ"
+_SAME_NUMBER = ("exact", "selected-ids", "echo")
+"""Estimators that read the same probabilities, by other calls."""
 UNREAD = "no gender is inferred"
 """Texts that no rules of association read have no share; which language they are in follows the colon."""
 OTHER_LANGUAGE = "words are read in English only"
@@ -17,6 +19,11 @@ OTHER_LANGUAGE = "words are read in English only"
 
 HOLD_OUT = "hold-out"
 """Texts without a gender in the prompt are a held-out half of those with one: a control, no result."""
+
+
+def do_differ(estimators: Iterable[str]) -> bool:
+    """Tell whether the estimators among these may give different numbers of one model."""
+    return len({_SAME_NUMBER[0] if name in _SAME_NUMBER else name for name in estimators}) > 1
 
 
 def parts_of_reason(reason: object) -> list[str]:

@@ -23,8 +23,9 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
 
     Before the first step, and every so many steps, `bk.probe` measures the model as it is. Shares with
     intervals stand in the Trainer's log (`state.log_history`, and what it next prints) as
-    `GENDER_share/BIAS_TYPE/GROUP` with `_low` and `_high`, and in `results`, step → result. The training goes
-    on as without it. Of several processes the first one probes; sharded weights cannot be probed.
+    `GENDER_share/BIAS_TYPE/GROUP` with `_low` and `_high`, beside them `coverage/…` and `n_prompts/…`, and
+    in `results`, step → result. The training goes on as without it. Of several processes the first one
+    probes; sharded weights cannot be probed.
 
     Args:
         every: steps between two probes. out: a folder for the runs, step-0, step-100, ...
@@ -77,13 +78,16 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
 
 
 def shares_of(result: ProbeResult) -> dict[str, float]:
-    """Return the shares of a run of one model, with intervals: name in a log → share between 0 and 1."""
+    """Return shares (0 to 1) of a run of one model, intervals, coverage and prompts behind them, by name."""
     numbers: dict[str, float] = {}
     for row in result.groups.query("debiasing_id == 0").to_dict("records"):
-        name = f"{row['gender']}_share/{row['bias_type']}/{row['job_group']}"
+        beside = f"{row['bias_type']}/{row['job_group']}"
+        name = f"{row['gender']}_share/{beside}"
         numbers |= {name: row["share"], f"{name}_low": row["ci_low"], f"{name}_high": row["ci_high"]}
+        n = row["n_jobs"] * row["n_templates"]
+        numbers |= {f"coverage/{beside}": row["coverage"], f"n_prompts/{beside}": n}
         if row["binary_share"] == row["binary_share"]:  # else NaN: the contrast's first group alone has it
-            name = f"binary_share/{row['bias_type']}/{row['job_group']}"
+            name = f"binary_share/{beside}"
             ends = {"": "binary_share", "_low": "binary_share_ci_low", "_high": "binary_share_ci_high"}
             numbers |= {f"{name}{end}": row[column] for end, column in ends.items()}
     return {name: round(float(value), 4) for name, value in numbers.items() if value == value}

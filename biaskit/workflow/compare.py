@@ -99,8 +99,9 @@ class ComparisonResult(RunResult):
         """
         return first_about(BETWEEN, self.content)
 
-    def _lines(self) -> tuple[str, ...]:
-        return (repr(self), *(finding.text for finding in self.findings))
+    def screen(self) -> Content:
+        """Give what the comparison was made of."""
+        return self.content
 
 
 @checked()

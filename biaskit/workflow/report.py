@@ -7,7 +7,7 @@ import shlex
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
@@ -25,11 +25,11 @@ from biaskit.common.files import (
 )
 from biaskit.common.files import files_of as files_named
 from biaskit.common.foreign import visible
-from biaskit.common.inputs import Inputs, expanded
+from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
-from biaskit.common.wording import count, listed
+from biaskit.common.wording import count
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.measurement import measurement, words
+from biaskit.measurement import measurement
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
@@ -37,16 +37,15 @@ from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.collection import BETWEEN_MODELS, Collection, gather
+from biaskit.report.stored import TITLE, kept_title, reference_of, title_of
+from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
 from biaskit.runs.verification import verified_line
-from biaskit.stats.contrast import Contrast
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
-from biaskit.tables.sets import read_set
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
 PAGES = (".html", ".htm")
 FIGURES, LATEX = "figures", "latex"
 MADE = (".svg", ".png", ".pdf", ".tex")
-TITLE = "title.txt"  # of a run's or a comparison's folder
 RECORD = ".biaskit.json"
 """Beside figures and LaTeX tables: the digest of each, so that what somebody changed is never replaced."""
 PREFIX, MARGIN = "report.", "margin."
@@ -176,15 +174,6 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
 # --- the content -------------------------------------------------------------------------------------
 
 
-def stored_content(run: Path) -> Content:
-    """Gather what findings need from a run's stored tables: its tests between models are among them."""
-    collection, tests = gather([run]), read_set(run, ("tests",)).rows().get("tests", ())
-    between = {"tests": [row for row in map(Contrast.of, tests) if row.contrast in BETWEEN_MODELS]}
-    reference = _reference(collection)
-    title = title_of(collection)
-    return Content(title, collection.parts, between, collection.notes, reference=reference).judged()
-
-
 def content_of(collection: Collection, between: Tables, **more: Any) -> Content:
     """Make the content of stored runs, with what their papers and verifications say; `more`: other fields.
 
@@ -258,7 +247,7 @@ def _content(
         texts_reason="" if texts else "left out by --no-texts",
         command=shlex.join(command),
         versions=versions(),
-        reference=settings.get("reference", _reference(collection)),
+        reference=settings.get("reference", reference_of(collection)),
         equivalence=equivalence,
     )
     return with_rows(content, collection), folder
@@ -282,32 +271,6 @@ def _named(
     if not aliases and resolved.get("aliases"):
         aliases = Path(os.path.normpath(folder / resolved["aliases"]))
     return folder, paths, groups or resolved.get("groups", ()), aliases
-
-
-def kept_title(folder: Path) -> str:
-    """Read the title that an earlier report of a folder was given; "" where none was."""
-    file = folder / TITLE
-    return Inputs(RunError, most=2**16).text(file).strip() if file.is_file() else ""
-
-
-def title_of(collection: Collection) -> str:
-    """Make the title of a page that was never given one."""
-    labels = list(dict.fromkeys(model.label for part in collection.parts for model in part.models))
-    if len(collection.runs) == 1 and (title := kept_title(collection.runs[0].path)):
-        return title
-    kinds = {part.measurement for part in collection.parts}
-    subject = words(next(iter(kinds))).get("page", {}).get("subject", "") if len(kinds) == 1 else ""
-    sources = [PurePath(part.imported["source"]).name for part in collection.parts if part.imported]
-    if sources and len(sources) == len(collection.parts):
-        return f"{subject or 'Gender'} in {listed([*dict.fromkeys(sources)])}"
-    if subject:
-        return f"{subject} of {labels[0] if len(labels) == 1 else f'{len(labels)} models'}"
-    return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
-
-
-def _reference(collection: Collection) -> Any:
-    stated = [run.manifest.resolved["study"].get("reference") for run in collection.runs]
-    return next(filter(None, stated), "both")
 
 
 # --- what the rows add -------------------------------------------------------------------------------

@@ -18,12 +18,10 @@ from fakes.killed import Command
 from fakes.run_files import environment, eventually, one_line, rows, script, table, tables
 from needs import require_torch
 
-from biaskit.cli.output import N_LINES, first_notes
+from biaskit.cli.output import first_note
 from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Failed
-from biaskit.report.render.document import Document
-from biaskit.report.render.text import render_text
 
 HEAVY = {"pandas", "scipy", "statsmodels", "nltk", "openai", "torch", "transformers", "gensim"}
 HEAVY |= {"sklearn", "matplotlib"}
@@ -317,25 +315,24 @@ def test_a_long_plan_needs_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def closing(said: Said) -> list[str]:
-    """The lines between the sentences and the run's folder: notes and signature."""
-    return said.out.partition("leave it open.\n\n")[2].partition("\n\nRun: ")[0].splitlines()
+    """The lines from the first note to the run's folder."""
+    notes, _, _ = said.out.partition("\nRun: ")
+    return notes[notes.index("\nNote: ") + 1 :].splitlines()
 
 
-def test_notes_take_six_lines_what_is_missing_first_and_a_file_has_all(cli: Cli) -> None:
+def test_a_screen_begins_with_a_sentence_and_ends_with_one_note(cli: Cli) -> None:
     script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, {"log_probs": {" He": -9.0}})
     models = [f"{label}=scripted:half.jsonl" for label in ("a", "b", "c")]
     said = cli("probe", *models, *SMALL, "--out", "r")
-    lines = closing(said)
-    assert len(lines) <= 6, lines
-    assert lines[0].startswith("Note: a: 6 prompts failed (no answer today)")
-    n_more = re.fullmatch(
-        "… ([0-9]+) more notes? and the signature: with --verbose, or in notes.txt .*", lines[-1]
-    )
-    assert n_more, lines[-1]
+    assert said.out.startswith("12 of 54 prompts answered.\n")
+    assert said.out.index("a says ") < said.out.index("Explicit bias: ")
+    [line] = closing(said)
+    assert len(line) <= 80
+    assert line.startswith("Note: a: 6 prompts failed (no answer")
+    n_notes = re.search(r" \(1 of ([0-9]+): --verbose\)\.$", line)
+    assert n_notes, line
     everything = Path("r/notes.txt").read_text("utf-8")
-    assert everything.count("Note: ") - int(n_more[1]) in [
-        sum(line.startswith("Note: ") for line in lines) - cut for cut in (False, True)
-    ]
+    assert everything.count("Note: ") == int(n_notes[1]) + 1, "and how to read the sentences"
     assert "biaskit=" not in said.out
     assert "biaskit=" in everything
     for command in (
@@ -349,24 +346,17 @@ def test_notes_take_six_lines_what_is_missing_first_and_a_file_has_all(cli: Cli)
         assert "biaskit=" in kept
 
 
-@pytest.mark.parametrize("columns", [40, 80, 100])
-@pytest.mark.parametrize("n_words", [(3,), (3, 3, 3), (30, 3), (200,), (20, 90, 3), (3,) * 40])
-def test_the_first_notes_stay_in_their_lines(n_words: tuple[int, ...], columns: int) -> None:
-    notes = tuple(f"number {n}{' word' * words}" for n, words in enumerate(n_words))
-    document = Document((), notes, "biaskit=1 | study=x")
-    shown, whole = first_notes(document, columns).splitlines(), render_text(document, columns).splitlines()
-    assert shown[0].startswith("Note: number 0")
-    assert (shown == whole) is (len(whole) <= N_LINES)
-    if shown != whole:
-        assert len(shown) <= N_LINES
-        n_more = re.match(
-            r"… (?:([0-9]+) more notes? and )?the signature: with --verbose, or in notes.txt", shown[-1]
-        )
-        assert n_more
-        begun = sum(line.startswith("Note: ") for line in shown)
-        assert begun == len(notes) - int(n_more[1] or 0)
-        following = whole[len(shown) - 1]
-        assert 1 == begun or not following or following.startswith(("Note: ", "biaskit=")), "a note is whole"
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("n_words", [(), (3,), (3, 3, 3), (30, 3), (200,), (20, 90, 3), (3,) * 40])
+def test_one_line_says_the_first_note_and_how_many_there_are(n_words: tuple[int, ...], columns: int) -> None:
+    notes = [f"number {n}{' word' * words}" for n, words in enumerate(n_words)]
+    shown = first_note(notes, columns)
+    assert shown.count("\n") == bool(notes)
+    assert len(shown) <= columns + 2
+    if notes:
+        assert shown.startswith("Note: number 0 word")
+        assert ("…" in shown) is (n_words[0] > 10)
+        assert ("--verbose)" in shown) is (n_words != (3,))
 
 
 # --- going on ---------------------------------------------------------------------------------------
@@ -398,7 +388,9 @@ def test_a_resumed_run_asks_only_what_is_missing(cli: Cli) -> None:
 def test_a_subset_uses_stored_rows_and_counts_the_others(cli: Cli) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     content = Path("r/probe.jsonl").read_bytes()
-    said = cli("probe", "scripted:m.jsonl", "--jobs", "nurse", "--templates", "1-3", "--out", "r")
+    said = cli(
+        "probe", "scripted:m.jsonl", "--jobs", "nurse", "--templates", "1-3", "--out", "r", "--verbose"
+    )
     assert [0] == asked(said)
     assert {"nurse"} == {row["job"] for row in table("r", "probe_prompts")}
     assert f"{N_SMALL - 6} stored rows" in said.out
@@ -430,7 +422,7 @@ def test_two_labels_of_one_model_share_their_rows(cli: Cli) -> None:
 def test_a_changed_model_is_asked_again_and_its_old_rows_are_counted(cli: Cli) -> None:
     cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
     script("m.jsonl", OTHERS)
-    said = cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
+    said = cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r", "--verbose")
     assert [N_SMALL] == asked(said)
     assert "has changed" in said.out
     assert f"{N_SMALL} stored rows" in said.out
@@ -459,7 +451,7 @@ def test_a_bad_line_in_the_middle_stops_and_skip_bad_lines_goes_on_in_the_same_f
         assert 1 == said.code
         assert "line 4" in one_line(said)
         assert "--set skip_bad_lines=true" in one_line(said)
-    said = cli(*command, "--set", "skip_bad_lines=true")
+    said = cli(*command, "--set", "skip_bad_lines=true", "--verbose")
     assert 0 == said.code
     assert [1] == asked(said)
     assert "left out as no rows or changed: 1" in said.out
@@ -473,7 +465,8 @@ def test_cells_that_fail_are_no_rows_are_counted_and_exit_3(cli: Cli) -> None:
     script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, OTHERS)
     said = cli("probe", "scripted:half.jsonl", *SMALL, "--out", "r")
     assert 3 == said.code
-    assert "6 prompts failed (no answer today)" in said.out
+    assert said.out.startswith("12 of 18 prompts answered.\n")
+    assert "Note: scripted:half.jsonl: 6 prompts failed" in said.out
     assert {"plumber", "carpenter"} == {row["job"] for row in rows("r")}
     nurse = [row for row in table("r", "probe_prompts") if row["job"] == "nurse"]
     assert 6 == len(nurse)

@@ -193,11 +193,10 @@ def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
             ({"name": "sampling", "samples": 10}, {"name": "top-k", "k": 5}),
             "`biaskit probe b=api:b --estimator sampling --set samples=10`",
         ),
-        (("exact", {"name": "echo"}), None),
     ],
 )
 def test_models_by_other_estimators_get_the_command_that_asks_them_alike(
-    estimators: Sequence[Any], command: str | None, tmp_path: Path
+    estimators: Sequence[Any], command: str, tmp_path: Path
 ) -> None:
     specs = ("gguf:my model.gguf", "api:b")
     one, two = (
@@ -206,7 +205,17 @@ def test_models_by_other_estimators_get_the_command_that_asks_them_alike(
     )
     said = note(compared(one, two), "Estimators differ")
     assert "they may explain part of a difference" in said
-    assert (command in said) if command else ("To use one for all" not in said)
+    assert command in said
+
+
+@pytest.mark.parametrize("name", ["echo", "selected-ids"])
+def test_estimators_of_one_number_get_no_warning(name: str, tmp_path: Path) -> None:
+    one = probe_run(tmp_path / "a", "a", entries={"a": {"spec": "gguf:a", "estimator": "exact"}})
+    two = probe_run(tmp_path / "b", "b", entries={"b": {"spec": "api:b", "estimator": {"name": name}}})
+    made = compared(one, two)
+    assert not [
+        said for said in (*made.notes, *(row.reason or "" for row in made.tests)) if "stimators" in said
+    ]
 
 
 # --- groups of models --------------------------------------------------------------------------------

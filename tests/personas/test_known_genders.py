@@ -25,11 +25,11 @@ from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.report.findings import findings
+from biaskit.report.stored import stored_content
 from biaskit.runs.claims import Claim
 from biaskit.runs.store import read_rows
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import finds_nonbinary
-from biaskit.workflow.report import stored_content
 
 QUICK: dict[str, Any] = {"permutations": 19, "vectors": "marked-lists", "clusters": False}
 LIKES = ("art", "books", "cars", "films", "golf", "jazz", "maths", "music", "opera", "tea")

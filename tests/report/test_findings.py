@@ -135,8 +135,8 @@ def test_shares_of_low_coverage_are_weak_evidence_and_stand_after_others() -> No
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
     assert found[0].startswith("Completing a sentence, of she and he, m says")
     assert found[1] == (
-        "Weak evidence: asked directly, of she and he (1 % of its probability), m says she 40 points more "
-        "often for jobs mostly held by women than for men’s [30 to 50]; it says they in 10 and 16 %."
+        "m says she 40 points more often for jobs mostly held by women than for men’s [30 to 50]; it says "
+        "they in 10 and 16 %; weak evidence: asked directly, of she and he (1 % of its probability)."
     )
 
 
@@ -146,8 +146,9 @@ def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> 
     assert [text.split(" say")[0] for text in made] == [
         "Asked directly, of she and he, m1",
         "Asked directly, of she and he, m2",
-        "Weak evidence: asked directly, of she and he (0.1 % of its probability), m0",
+        "m0",
     ]
+    assert made[-1].endswith("; weak evidence: asked directly, of she and he (0.1 % of its probability).")
 
 
 def own_test(estimate: float, ci: tuple[float, float], **more: Any) -> dict[str, Any]:
@@ -434,7 +435,8 @@ def test_sampled_answers_stand_beside_the_share_of_one_group_too() -> None:
     (part,) = made.parts
     only = {name: [one for one in rows if one.get("job_group") == MENS] for name, rows in part.tables.items()}
     said_first, beside = texts_of(replace(made, parts=(replace(part, tables={**only, "tests": []}),)), "say")
-    assert said_first.startswith("Weak evidence: asked directly")
+    assert said_first.startswith("m says she in 34 % for jobs mostly held by men")
+    assert said_first.endswith("; weak evidence: asked directly, of she and he (3 % of its probability).")
     assert (
         beside
         == "Asked directly, women are 20 % of those named in m’s sampled answers for jobs mostly held by men."
@@ -537,7 +539,7 @@ def test_names_that_are_long_or_hostile_leave_the_sentence_whole(label: str) -> 
         test = of_groups(0.14, (0.09, 0.19), model_a=name, model_b=name)
         made = content(probe_part({"probe_groups": rows, "tests": [test]}, name))
         text = texts_of(made, "say", foreign=True)[0]
-        assert text.startswith("Weak evidence: asked directly, of she and he (1 % of its probability), ")
+        assert text.endswith("; weak evidence: asked directly, of she and he (1 % of its probability).")
         assert "says she 14 points more often for jobs mostly held by women" in text
 
 

@@ -5,6 +5,7 @@ The numbers expected are those of the rows that stand below.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
@@ -81,8 +82,8 @@ SAID = {
         *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
         *("−0.50 [−0.60 to −0.40]", "she 26 points more often", "[17 to 35]"),
         *("less than 10 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
-        *("[−40 to 46 points]", "- 3 more findings in the report."),
-        "Brackets show intervals of at least 95 %",
+        *("[−40 to 46 points]", "3 more findings in the report."),
+        "Brackets: intervals of at least 95 %.",
     ),
     "two-models": (
         *("60 [50–70]", "34 [24–44]", "not measured: no complete template"),
@@ -141,7 +142,8 @@ def test_hostile_labels_stay_in_their_cell(label: str) -> None:
 def test_twenty_models_have_a_line_each_and_few_sentences() -> None:
     shown = headline(many(20)).split("\n")
     assert 20 == sum(line.startswith("m") and "explicit" in line for line in shown)
-    assert 7 == sum(line.startswith("- ") for line in shown), "six, and how many more there are"
+    assert 5 == sum(line.startswith("- ") for line in shown), "a headline, five more, and how many are left"
+    assert any(re.match("[0-9]+ more findings in the report", line) for line in shown)
     assert len(shown) < 60
 
 
@@ -157,9 +159,10 @@ def test_two_prompt_formats_have_a_table_each() -> None:
 def test_weak_evidence_comes_last() -> None:
     """And the format stands above numbers of one form, too."""
     groups = group_rows(SHARES, coverage=0.03) + group_rows(SHARES, bias_type="implicit")
-    title, *lines = headline(content(probe_part({"probe_groups": groups, "tests": []}))).split("\n")
-    assert title.startswith("occugender, raw prompts: ")
-    assert ["implicit", "explicit"] == [line.split()[1] for line in lines if line.startswith("m ")]
+    lines = headline(content(probe_part({"probe_groups": groups, "tests": []}))).split("\n")
+    assert lines[0].startswith("Completing a sentence, of she and he, m says")
+    assert any(line.startswith("occugender, raw prompts: ") for line in lines)
+    assert ["implicit", "explicit"] == [line.split()[1] for line in lines if re.match("m +[ie]", line)]
 
 
 def test_undefined_numbers_are_dashes_with_a_reason() -> None:

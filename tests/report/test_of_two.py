@@ -132,7 +132,8 @@ def test_evidence_is_weak_by_what_the_number_is_of(rule: Rule, weak: bool) -> No
     made = content(probe_part({"probe_groups": rows, "tests": tests}, rule=rule))
     (found,) = (one for one in finding_rules.hold(made) if one.question == "say")
     assert found.weak is weak
-    assert found.text.startswith("Weak evidence: " if weak else "Asked directly, m says ")
+    assert found.text.startswith("m says " if weak else "Asked directly, m says ")
+    assert ("; weak evidence: asked directly" in found.text) is weak
 
 
 def test_they_alone_moving_gives_no_direction() -> None:
@@ -453,7 +454,8 @@ def test_unclear_gaps_of_models_are_counted() -> None:
         ),
         (
             unclear,
-            "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear.",
+            "of 2 comparisons between B and A, 1 is about the same (within ±5 points) and 1 is unclear"
+            " (gap).",
         ),
         (same, "all 2 comparisons between B and A are about the same (within ±5 points)."),
     ):

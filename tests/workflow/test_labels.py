@@ -23,7 +23,7 @@ from biaskit.measures.personas.labels.correction import Labels
 from biaskit.measures.personas.labels.drawing import Drawn
 from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short_id
 from biaskit.report.findings import findings
-from biaskit.workflow.report import stored_content
+from biaskit.report.stored import stored_content
 
 FAST: dict[str, Any] = {"permutations": 19, "clusters": False, "vectors": "marked-lists"}
 Truth = dict[str, str]  # id of a text → what a person says of it

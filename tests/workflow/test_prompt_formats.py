@@ -22,9 +22,9 @@ from biaskit.measures.probe.prompt_formats import DEBIASING_PROMPTS, PromptForma
 from biaskit.measures.probe.prompts import build_prompt, cell_at
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.findings import cannot_show
+from biaskit.report.stored import stored_content
 from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import load_as
-from biaskit.workflow.report import stored_content
 
 Models = Callable[..., Tiny]
 

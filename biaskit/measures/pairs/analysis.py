@@ -240,5 +240,3 @@ def _notes(scores: Sequence[Row], groups: Sequence[Row]) -> Iterator[str]:
             yield f"{model}: {ONE_SIDE}"
         if row["n_per_token_differs"]:
             yield notes["lengths"].format(model, row["n_per_token_differs"], row["n_pairs"])
-    if len(distinct(groups, "estimator")) > 1:
-        yield notes["estimators_differ"]

@@ -22,8 +22,7 @@ from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import crossed_test
 from biaskit.stats.proportions import at_an_end
-from biaskit.tables.query import Row, distinct
-from biaskit.tables.reasons import ESTIMATORS_DIFFER
+from biaskit.tables.query import Row
 
 Scores = Mapping[tuple[Any, ...], Row]
 """One model's rows of pair_scores.csv that have a share, by language, prefix and both sentences."""
@@ -92,10 +91,7 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     change = values[: len(later.models)].mean(axis=0) - values[len(later.models) :].mean(axis=0)
     rows = [members[0][key] for key in common]
     n_left_out = len(set().union(*members)) - len(common)
-    estimators = distinct([member[common[0]] for member in members], "estimator")
     notes = [f"{n_left_out} pairs left out, not in every model"] if n_left_out else []
-    if len(estimators) > 1:
-        notes.append(f"{ESTIMATORS_DIFFER}: {' against '.join(estimators)}")
     note = joined(notes)
     scope = Scope(
         "pairs", MODELS, later.name, earlier.name, quantity=quantities[0], gender="female", unit="pair"

@@ -42,6 +42,7 @@ from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, grouped, in_main_context, where
+from biaskit.tables.reasons import do_differ
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4, "reliability": 1}
@@ -216,7 +217,7 @@ def _notes(
     yield from _low_coverage(groups, models, binary=study.binary)
     if len(distinct(groups, "prompt_format")) > 1:
         yield NOTES["formats_differ"]
-    if len(labels) > 1:
+    if do_differ(labels):
         yield NOTES["estimators_differ"].format("; ".join(f"{e}: {', '.join(m)}" for e, m in labels.items()))
         if "sampling" in labels:
             yield NOTES["whole_words"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from biaskit.common.wording import short
+from biaskit.measurement import words
 from biaskit.measures.probe.analysis import format_notes
 from biaskit.measures.probe.continuations import continue_cells
 from biaskit.measures.probe.design import ProbeDesign
@@ -20,6 +22,7 @@ from biaskit.models.entry import ModelEntry
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptFormat, ScoreRequest
+from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import Manifest
 from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.score_rows import fault as fault
@@ -56,7 +59,8 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
         _look_at_formats(design, session, scorer, prompt_format)
         return CellWork(design, scorer, prompt_format, stored, session.shard)
 
-    formats_of = partial(choose_formats, design.study, session)
+    session.outcome.notes += [*_notes_on_templates(design)]
+    formats_of = partial(choose_formats, design, session)
     outcome = score_models(design, session, stored, formats_of, work_of)
     if design.study.continuations:
         continue_cells(design, session)
@@ -65,6 +69,13 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     elif design.study.ways:
         ask_ways(design, session)
     return outcome
+
+
+def _notes_on_templates(design: ProbeDesign) -> Iterator[str]:
+    """Note sentences of the user's own that are asked as questions."""
+    stated = [t for t in design.templates if t.bias_type == "explicit" and "?" not in t.question]
+    if stated and OWN_LISTS in design.study.name:
+        yield str(words("probe")["notes"]["no_question"]).format(stated[0].id, short(stated[0].question, 50))
 
 
 def _look_at_formats(
@@ -77,7 +88,7 @@ def _look_at_formats(
     label = scorer.identity.label
     entry = session.manifest.models.get(label)
     several, lent = len(scorer.identity.formats) > 1, getattr(scorer, "lent", None)
-    chosen = design.study.prompt_format != "auto" or design.study.system_prompt
+    chosen = design.study.prompt_format != "auto" or design.study.system_prompt or design.completes
     looked = entry is not None and entry.notes is not None
     if lent is None or not several or chosen or looked:
         return

@@ -13,6 +13,7 @@ from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.printing.document import probe_document
 from biaskit.measures.probe.printing.papers import frame_of
 from biaskit.measures.probe.study import ProbeStudy
+from biaskit.models.spec import may_sample, split_label
 from biaskit.report.render.document import Document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.manifest import read_manifest
@@ -125,8 +126,22 @@ def probe(
     if given["target_words"] == "":
         raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
     overrides = {**overrides_of(ProbeStudy, study, given), **(options.get("settings") or {})}
-    result: ProbeResult = run_study(resolve(load_as(ProbeStudy, study, overrides)), models, out, options)
+    loaded = load_as(ProbeStudy, study, overrides)
+    _check_samples(loaded, models, options)
+    result: ProbeResult = run_study(resolve(loaded), models, out, options)
     return result
+
+
+def _check_samples(study: ProbeStudy, models: Sequence[str], options: ProbeArguments) -> None:
+    """Refuse a number of samples where none are drawn. Raises `UsageError`."""
+    asked = [name for name in ("samples", "max_samples_per_prompt") if options.get(name) is not None]
+    specs = [split_label(model)[1] for model in models] or study.models.values()
+    drawn = study.estimator == "sampling" or (study.estimator == "auto" and any(map(may_sample, specs)))
+    if asked and not drawn:
+        raise UsageError(
+            f"--{asked[0].replace('_', '-')} is for --estimator sampling, and these probabilities are exact:"
+            " add it, or for texts beside the probabilities --continue N."
+        )
 
 
 RESULT = ProbeResult

@@ -25,7 +25,7 @@ from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross,
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import within_jobs
-from biaskit.tables.reasons import ESTIMATORS_DIFFER
+from biaskit.tables.reasons import ESTIMATORS_DIFFER, do_differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _rows_of_arm(
     # A difference between estimators is part of the difference between models.
     estimators = list(dict.fromkeys(str(block.estimator) for block in common))
     between = " against " if len(members) == 2 else ", "
-    differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
+    differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if do_differ(estimators) else None
     a, b = mean_of(common[:n_later], templates), mean_of(common[n_later:], templates)
     reason = joined([note, incomplete, differing])
     rows_of = rows_of_groups(common[0].jobs, members[0].group_of)

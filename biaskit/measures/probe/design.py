@@ -63,6 +63,11 @@ class ProbeDesign:
         return max(len(word.text) for word in words)
 
     @property
+    def completes(self) -> bool:
+        """Whether some prompts are a text to be completed, which is no question to a chat model."""
+        return not all(template.question for template in self.templates)
+
+    @property
     def frames(self) -> dict[str, dict[int, str]]:
         """Bias type → template → its frame; templates of one frame count as one."""
         frame_of: dict[str, dict[int, str]] = {}
@@ -136,9 +141,9 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
     listed = load_templates(study.templates.source)
     slot = study.templates.slot or listed.slot
     for template in listed.templates:
-        if slot not in template.question:
+        if slot not in (asked := template.question or template.opening):
             raise StudyError(
-                f"{template.bias_type} template {template.id} has no {slot}: {template.question!r}."
+                f"{template.bias_type} template {template.id} has no {slot}: {asked!r}."
                 " Set templates.slot to the slot it has."
             )
     # Ids count within a bias type, and an id that one type has need not be in the other.

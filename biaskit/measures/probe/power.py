@@ -76,7 +76,9 @@ def plan_sentence(
     level = first_level(1 + (n_models > 1) + helped, n_leads, strict=design.study.strict)
     drawn = samples if estimator == "sampling" else None
     known = load_cell_variance()
-    shown_parts, not_shown = [], []
+    if all(v.gender != gender for v in known):
+        return str(_SAYS["own_groups"]).format(NOT_JUDGED)
+    shown_parts, not_shown, between_models = [], [], []
     for bias_type, of_units in units.items():
         of_type = [v for v in known if (v.gender, v.bias_type) == (gender, bias_type)]
         if not of_type:
@@ -93,6 +95,10 @@ def plan_sentence(
         if shown.difference is None or shown.difference > LARGEST_PLANNED:
             not_shown.append(_SAYS["too_large"].format(bias_type, NOT_JUDGED))
             continue
+        if n_models > 1:
+            of_models = smallest_shown(variances, sizes, len(of_units), matched, level, n_models=2).difference
+            found = "over 100 points" if of_models is None else points(of_models)
+            between_models.append(f"{found} ({bias_type})")
         sources = []
         for name, part in sorted(shown.parts.items(), key=lambda part: -part[1]):
             if part >= NOT_WORTH_NAMING:
@@ -108,6 +114,8 @@ def plan_sentence(
         assumed += ", plus the width of the top-k bounds"
     of_two = f"{people(gender)} among {' and '.join(map(people, design.contrast))}"
     said = _SAYS["shown"].format(of_two, between, listed(shown_parts), percent(POWER), assumed)
+    if between_models:
+        said += " " + _SAYS["between_models"].format(listed(between_models))
     return " ".join([said, *not_shown])
 
 
@@ -117,8 +125,13 @@ def smallest_shown(
     n_templates: int,
     matched: Matched | None,  # None: no samples
     level: float = LEVEL,
+    *,
+    n_models: int = 1,
 ) -> Shown:
-    """Solve for the difference between two groups that a design shows; of one group, from a fixed share."""
+    """Solve for the difference between two groups that a design shows; of one group, from a fixed share.
+
+    `n_models` = 2: for how far two models differ in it, as if nothing of their variance were shared.
+    """
     reason = None
     if n_templates in CONDITIONAL_ON_TEMPLATES:
         reason = _SAYS["few_templates"][n_templates - 1]
@@ -129,9 +142,9 @@ def smallest_shown(
         # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.
         of_a_sample = v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual
         of_samples = max(of_a_sample, 0.0) * (matched.inverse if matched else 0.0)
-        samples += of_samples / (n * n_templates)
-        sides.append(Side(n, v.var_job, v.var_residual + of_samples))
-        of_templates.append(v.var_template if len(jobs) == 1 else v.var_difference)
+        samples += n_models * of_samples / (n * n_templates)
+        sides.append(Side(n, n_models * v.var_job, n_models * (v.var_residual + of_samples)))
+        of_templates.append(n_models * (v.var_template if len(jobs) == 1 else v.var_difference))
     design = Design(tuple(sides), n_templates, float(np.mean(of_templates)))
     parts, total = design.parts(), design.variance()
     parts = {**parts, "cells": parts["cells"] - samples, "samples": samples}

@@ -80,20 +80,27 @@ class CellWork(BatchWork):
 
 
 def choose_formats(
-    study: ProbeStudy, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
+    design: ProbeDesign, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
 ) -> dict[str, PromptFormat]:
     """`auto`: the first format that every model can take; where there is none, each model its own first."""
+    study = design.study
     system = bool(study.system_prompt) or study.debiasing_position == "system"
     if system and study.prompt_format == "raw":
         raise StudyError(
             "A raw prompt has no system role: leave out the system prompt, or --prompt-format raw."
+        )
+    if design.completes and (system or study.prompt_format not in ("auto", "raw") or design.dialogue):
+        raise StudyError(
+            "A template without a question is completed as plain text: --prompt-format raw, without a system"
+            " prompt or a dialogue."
         )
     tunings = {scorer.identity.tuning for scorer in scorers.values()}
     # Chat models are asked as people use them, where no base model is beside them (methods/prompts#formats).
     usable = list(CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMATS)
     if system:
         usable.remove("raw")
-    usable = usable if study.prompt_format == "auto" else [study.prompt_format]
+    stated = "raw" if design.completes else study.prompt_format
+    usable = usable if stated == "auto" else [stated]
     takes: dict[str, list[PromptFormat]] = {}
     for label, scorer in scorers.items():
         formats = [name for name in usable if name in scorer.identity.formats]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from biaskit.errors import AskingStopped
+from biaskit.errors import COST_CAP, AskingStopped
 from biaskit.models.api.prices import Price
 from biaskit.models.options import Account
 
@@ -75,7 +75,7 @@ class Meter:
         while self.cap is not None and self.committed + most > self.cap:
             if not self._in_flight:
                 raise AskingStopped(
-                    f"--max-cost {self.cap:g} USD: {self.committed:.4f} are spent and the next request may"
+                    f"{COST_CAP} {self.cap:g} USD: {self.committed:.4f} are spent and the next request may"
                     f" cost {most:.4f}. Raise --max-cost and give the same command again to go on"
                 )
             if self._loop is not asyncio.get_running_loop():  # an event belongs to one loop

@@ -24,6 +24,7 @@ from biaskit.models.huggingface.gguf_file import (
     forget_gguf,
     transformers_reading_once,
 )
+from biaskit.models.spec import ON_HUB
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
@@ -67,7 +68,7 @@ def find_folder(name: str, check: Callable[..., Any] = check_folder, files: Any 
     from huggingface_hub import errors, snapshot_download
 
     repository, _, revision = name.partition("@")
-    if repository.count("/") != 1 or not all(repository.split("/")):
+    if repository.count("/") != 1 - repository.startswith(ON_HUB) or not all(repository.split("/")):
         raise ModelError(f"hf:{name}: neither a folder nor a name like ORG/NAME[@revision].")
     reasons = {  # in this order: a gated repository is also one that is not found
         errors.GatedRepoError: (

@@ -20,6 +20,7 @@ from biaskit.report.findings.sentence import (
     amount,
     ends,
     filled,
+    measured_at,
     number,
     opening,
     sentence_of,
@@ -106,6 +107,7 @@ def claim(
     shown = ""
     if estimated is not None:
         every |= {"amount": amount(estimated), "ends": ends(estimated), "span": span(estimated)}
+        every["measured"] = measured_at(estimated)
         shown = number(estimated, verdict)
     if estimated is not None and CORRECTED in str(estimated.reason):
         templates = replace(templates, lead=BY_LABELS + templates.lead)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 from statistics import fmean
 
-from biaskit.common.wording import count, listed, number_range, percent, short
+from biaskit.common.wording import count, listed, number_range, percent, point_number, points_range, short
 from biaskit.measurement import FOLDERS, words
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
-from biaskit.report.findings.groups import moved, nearer_to, one_group, two_groups
+from biaskit.report.findings.groups import SPLIT, moved, nearer_to, one_group, two_groups
 from biaskit.report.findings.sentence import (
+    OPENING,
     STRENGTH,
+    WEAK_EVIDENCE,
     Foreign,
     Piece,
     Sentence,
@@ -25,11 +28,14 @@ from biaskit.report.findings.sentence import (
     opening,
     pronoun,
     sentence_of,
+    tells,
     who,
     within,
 )
 from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.contrast import Contrast, Verdict
+from biaskit.stats.power import difference_found
+from biaskit.study.keys import is_fraction
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under, table_with_coverage
 from biaskit.tables.query import (
     Row,
@@ -46,6 +52,9 @@ from biaskit.tables.query import (
 
 SIDES = ("model_a", "model_b")
 N_LARGEST = 2
+MOST_NAMED = 2
+UNTOLD: tuple[Verdict, ...] = ("no-clear-difference", "not-measured")
+"""Verdicts of which no other sentence need speak: their comparisons are named."""
 IN_NUMBERS = ("srb_content", "srb_spread")
 """Quantities whose differences are said without a number: they are no shares."""
 _COUNTED: dict[Verdict, tuple[str, str]] = {
@@ -74,6 +83,9 @@ def models(content: Content) -> Iterator[Sentence]:
             clear = [row for row in rows if outcome_of(row) in DIRECTED]
             clear.sort(key=lambda row: (row.quantity in IN_NUMBERS, -abs(row.estimate)))
             largest = clear[:N_LARGEST]
+            if not clear and len({row.models for row in rows}) == 1:  # what was asked is this difference
+                unclear = [row for row in rows if outcome_of(row) == "no-clear-difference" and tells(row)]
+                largest = sorted(unclear, key=lambda row: row.whole != "group_gap")[:1]
         shown = [_of_row(content, row) for row in largest]
         yield from shown[:1]
         if len(rows) > 1:
@@ -115,21 +127,52 @@ def _summary(content: Content, rows: Sequence[Contrast]) -> Sentence:
     # The clause on coverage holds of answers alone.
     two = _two(content, rows[0]) if all(row.is_binary for row in rows) else ()
     lead = opening("", coverage, of=two, whose="their") if all(row.bias_type for row in rows) else ""
-    lead = f"{lead}, " if lead else "weak evidence: " * weak
+    lead = lead or WEAK_EVIDENCE * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
         texts = [f"all {n} comparisons {subject} are about the same{{within}}."]
     elif counts["no-clear-difference"] == n:
-        texts = [f"no clear difference {subject}" + (f" in any of {n} comparisons." if n > 1 else ".")]
+        of_all = f"no clear difference {subject} in any of {n} comparisons"
+        texts = [f"{of_all}{_found(rows)}.", f"{of_all}."]
     else:
-        counted = [f"{counts[v]} {said[counts[v] > 1]}" for v, said in _COUNTED.items() if counts[v]]
-        text = f"of {n} comparisons {subject}, {listed(counted)}."
-        texts = [text.replace("about the same", "about the same{within}"), text]
+        counted, with_names = [], []
+        for verdict, said in _COUNTED.items():
+            if counts[verdict]:
+                counted.append(f"{counts[verdict]} {said[counts[verdict] > 1]}")
+                which = [row for row, side in zip(rows, sides, strict=True) if side == verdict]
+                with_names.append(counted[-1] + _names(content, which, rows) * (verdict in UNTOLD))
+        text = f"of {n} comparisons {subject}, {{}}."
+        texts = [text.format(listed(said), a="{a}", b="{b}") for said in (with_names, counted)]
+        texts = [texts[0].replace("about the same", "about the same{within}"), *texts]
     margins = within(*(row for row in rows if outcome_of(row) == "equivalent"))
-    text = filled(*(lead + text for text in texts), a=Foreign(a), b=Foreign(b), within=margins)
+    texts = [OPENING * bool(lead) + text for text in texts]
+    text = filled(*texts, opening=lead, a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
     strength, using = min(STRENGTH[v] for v in verdicts), _measured(content, rows)
     return sentence_of(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
+
+
+def _found(rows: Sequence[Contrast]) -> str:
+    """Say which differences such a run finds, by the error of its own rows; "" of none that is possible."""
+    found = [difference_found(row) for row in rows if is_fraction(row.quantity) and row.ci_low is not None]
+    known = [size for size in found if size < 1]
+    if not known:
+        return ""
+    sizes = points_range(min(known), max(known)) if len(known) > 1 else point_number(known[0])
+    return f"; {sizes} points would be found in 80 % of runs"
+
+
+def _names(content: Content, which: Sequence[Contrast], rows: Sequence[Contrast]) -> str:
+    """Name a few comparisons: ' (gap, women’s jobs)', with the way to ask where the page has several."""
+    names: dict[str, None] = {}
+    for row in which if len(which) <= MOST_NAMED else ():
+        name = "gap" if row.quantity.endswith("_gap") else _subject(row).split(" ", 1)[1]
+        if row.group_a in SPLIT and not row.quantity.endswith("_gap"):
+            name = nearer_to(_part(content, row), replace(row, estimate=1.0))
+        name = name.partition(" {")[0].removesuffix(" is")
+        ways = distinct(rows, "bias_type")
+        names[f"{row.bias_type} {name}" if len(ways) > 1 else name] = None
+    return f" ({', '.join(names)})" if len(names) == len(which) and names else ""
 
 
 def _of_row(content: Content, row: Contrast) -> Sentence:
@@ -211,7 +254,7 @@ def _templates(row: Contrast) -> Templates:
             f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
             f"{short_subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
         ]
-        interval = "{span}"
+        interval = "{measured}"
     unclear = f"{subject} not clearly different for {{a}} and {{b}}"
     return Templates(
         question="models",
@@ -221,7 +264,11 @@ def _templates(row: Contrast) -> Templates:
             "higher": clear,
             "lower": clear,
             "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}{{they}}.",),
-            "no-clear-difference": (f"{unclear}{interval}{{they}}.", f"{unclear}{{they}}."),
+            "no-clear-difference": (
+                f"{unclear}{interval}{{they}}.",
+                f"{unclear.replace(subject, short_subject)}{interval}{{they}}.",
+                f"{unclear}{{they}}.",
+            ),
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from biaskit.common.wording import (
     percent,
     percent_range,
     plain_number,
+    point_number,
     points,
     points_range,
     short,
@@ -100,8 +102,13 @@ OPENS = re.compile(r"\{(\w+)\}")
 
 
 def filled(*templates: str, **pieces: Piece) -> str:
-    """Fill the first template that stays within `MOST_WORDS`, foreign names cut as little as needed."""
-    text = ""
+    """Fill the first template that stays within `MOST_WORDS`, foreign names cut as little as needed.
+
+    A weak opening comes last, so that the sentence begins with what is said.
+    """
+    opened, last, text = pieces.get("opening", ""), "", ""
+    if isinstance(opened, str) and opened.startswith(WEAK_EVIDENCE):
+        templates, last = tuple(text.replace(OPENING, "") for text in templates), f"; {opened}"
     foreign = {name: piece for name, piece in pieces.items() if isinstance(piece, Foreign)}
     n_names = len({piece.text for piece in foreign.values()})
     for template, n in _tries(templates):
@@ -114,9 +121,9 @@ def filled(*templates: str, **pieces: Piece) -> str:
         if isinstance(first, str) or first.before:
             text = text[:1].upper() + text[1:]
         if n_words(text) <= MOST_WORDS:
-            return text
+            return f"{text[:-1]}{last}." if last else text
     n_kept = MOST_WORDS - 1 + len(text.split()) - n_words(text)
-    return " ".join(text.split()[:n_kept]) + " …"
+    return " ".join(text.split()[:n_kept]) + f" …{last}"
 
 
 def _tries(templates: Sequence[str]) -> Iterator[tuple[str, int]]:
@@ -129,13 +136,14 @@ def _tries(templates: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 # --- pieces of it ------------------------------------------------------------------------------------
 
+WEAK_EVIDENCE, OPENING = "weak evidence", "{opening}, "
 OPENINGS: Mapping[str, str] = stated("openings")
 """Bias type → how a model was asked."""
 _SAID = "(she|he|they|“[^”]*”)"
 UNCOUNTED = re.compile(
-    r"^(weak evidence|corrected by labels):"
+    r"^corrected by labels:|; weak evidence[^;]*(?=\.$)"
     rf"|\bof {_SAID} and {_SAID}( \([^()]*\))?,?|\bamong the target words \([^()]*\),?"
-    rf"|; (it says )?{_SAID} in [^;]*?(?=\.$)"
+    rf"|; (it says )?{_SAID} in [^;]*?(?=\.$|; weak)"
     rf"|: \d+ {_SAID}(, \d+ {_SAID})*|[;(] ?\d+ (more )?changed near a tie\)?",
     re.IGNORECASE,
 )
@@ -159,7 +167,7 @@ def opening(bias_type: str, *coverage: Coverage, of: Sequence[str] = (), whose: 
         held = f" ({' and '.join(parts)} of {whose} probability)"
     among = f"of {two}{held}" if of else f"among the target words{held}" * bool(held)
     weak = any(is_under(ends, WEAK) for ends in coverage)
-    return ("weak evidence: " if weak else "") + ", ".join(filter(None, (asked, among)))
+    return f"{WEAK_EVIDENCE}: " * weak + ", ".join(filter(None, (asked, among)))
 
 
 def percents(ends: tuple[float, float]) -> str:
@@ -204,6 +212,23 @@ def ends(row: Contrast) -> str:
         return ""
     low, high = row.shown
     return f" [{_range(row, low, high) if row.estimate >= 0 else _range(row, -high, -low)}]"
+
+
+def tells(row: Contrast) -> bool:
+    """Whether an interval excludes anything: shares lie at most 1 apart, and gaps between them 2."""
+    most = math.inf if _is_log_ratio(row) else 1 + row.whole.endswith("_gap")
+    return row.ci_low is not None and max(map(abs, row.shown)) < most
+
+
+def measured_at(row: Contrast) -> str:
+    """Write '−8 points [−27 to 10], up to 27 are possible', of what is unclear; "" without an interval."""
+    if row.ci_low is None:
+        return ""
+    low, high = row.shown
+    most, in_nats = max(abs(low), abs(high)), _is_log_ratio(row)
+    show, unit = (plain_number, "nats") if in_nats else (point_number, "points")
+    possible = f"up to {show(most)} are possible" if tells(row) else "which rules nothing out"
+    return f": {show(row.estimate)} {unit} [{_range(row, low, high)}], {possible}"
 
 
 def span(row: Contrast) -> str:

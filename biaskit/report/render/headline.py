@@ -1,4 +1,4 @@
-"""Print the first screen as plain text: a table for each study, then the first findings."""
+"""Print the first screen as plain text: the first findings, then a table for each study."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from biaskit.common.wording import count
 from biaskit.measurement import folders
 from biaskit.report.content import Content, parts_of
-from biaskit.report.findings import BETWEEN, READING, findings, first_about
+from biaskit.report.findings import BETWEEN, findings, first_about
 from biaskit.report.findings.finding import Finding
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
@@ -16,10 +16,10 @@ N_FINDINGS = 6
 
 
 def headline(content: Content, *, width: int = WIDTH, said: Sequence[Finding] | None = None) -> str:
-    """Print tables and sentences in at most `width` columns; `said`: the findings, if made already."""
+    """Print sentences and tables in at most `width` columns; `said`: the findings, if made already."""
     tables = side_by_side(content)
-    printed = [render_text(Document(tables), width)] if tables else []
-    printed += _sentences(findings(content) if said is None else said, width, N_FINDINGS)
+    printed = [*_sentences(findings(content) if said is None else said, width, N_FINDINGS)]
+    printed += ["", render_text(Document(tables), width)] if tables else []
     return "\n".join(printed)
 
 
@@ -38,10 +38,13 @@ def first_findings(content: Content, *, width: int = WIDTH, most: int = N_FINDIN
 
 
 def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
+    """Yield the headline, the next findings as a list, and in one line how many more there are."""
+    if not said:
+        yield "Nothing was measured."
+        return
     width = min(width, READABLE)
-    lines = [finding.text for finding in said[:most]]
-    if len(said) > most:
-        lines.append(f"{count(len(said) - most, 'more finding')} in the report.")
-    for line in lines:
-        yield from fold(line, width, first="- ", then="  ")
-    yield from ["", *fold(READING, width)] if lines else ["Nothing was measured."]
+    yield from fold(said[0].text, width)
+    for finding in said[1:most]:
+        yield from fold(finding.text, width, first="- ", then="  ")
+    more = f"{count(len(said) - most, 'more finding')} in the report. " if len(said) > most else ""
+    yield from fold(f"{more}Brackets: intervals of at least 95 %.", width)

@@ -13,6 +13,7 @@ from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
 from biaskit.tables.query import Row, column, defined, distinct, first, grouped, named, where
+from biaskit.tables.reasons import do_differ
 
 CAPTIONS: Mapping[str, str] = words("probe")["captions"]
 
@@ -49,7 +50,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 def estimators_of(rows: Sequence[Row]) -> str:
     """Write a sentence for a caption where estimators, and so intervals, differ; "" where they do not."""
     of_models = {str(row["model"]): str(row["estimator"]) for row in rows}
-    if len(set(of_models.values())) < 2:
+    if not do_differ(of_models.values()):
         return ""
     return f"Estimators differ: {', '.join(f'{cut(m)} {cut(e)}' for m, e in of_models.items())}. "
 

@@ -19,6 +19,7 @@ from biaskit.runs.collection import Part
 from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
 from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, distinct, named
+from biaskit.tables.reasons import do_differ
 
 __all__ = ["findings", "limits", "not_measured", "slopes"]
 
@@ -73,7 +74,7 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
     elif 0 < jobs < FEW_ITEMS:
         yield said["few_jobs"].format(count(jobs, "job"))
     estimators = named(rows, "estimator")
-    if len(estimators) > 1:
+    if do_differ(estimators):
         yield said["estimators"].format(listed(estimators))
     width = widest_bounds(rows)
     if width is not None and width > WIDE_BOUNDS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from biaskit.common.wording import count, people, percent, percent_range
+from biaskit.common.wording import count, number_range, people, percent, percent_range
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.reliability import ways_in_numbers
 from biaskit.records import NO_DEBIASING
@@ -164,7 +164,8 @@ def _what(rows: Sequence[Row]) -> str:
     for estimator, says in SAYS["of_estimator"].items():
         if estimator in estimators:
             more += says
-    return str(SAYS["what"]).format(_most(rows, "n_templates"), more, jobs_in(rows), over=over(rows))
+    templates = number_range(named(rows, "n_templates") or [0])  # of a run that stopped they differ
+    return str(SAYS["what"]).format(templates, more, jobs_in(rows), over=over(rows))
 
 
 def over(rows: Sequence[Row]) -> str:
