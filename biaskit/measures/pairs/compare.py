@@ -22,7 +22,7 @@ from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, one_row
 from biaskit.stats.crossed import crossed_test
 from biaskit.stats.proportions import at_an_end
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, distinct
 
 Scores = Mapping[tuple[Any, ...], Row]
 """One model's rows of pair_scores.csv that have a share, by language, prefix and both sentences."""
