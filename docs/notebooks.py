@@ -30,7 +30,7 @@ def notebook(tutorial: str) -> nbformat.NotebookNode:
     start = 0
     for block in [*_BLOCK.finditer(tutorial), None]:
         printed, language, code = block.groups() if block else (None, "", "")
-        is_shell = not language and code.startswith("biaskit ")
+        is_shell = language == "sh" and code.startswith("biaskit ")
         if block and not printed and not is_shell and language != "python":
             continue  # stays in the prose
         if prose := tutorial[start : block.start() if block else None].strip():
