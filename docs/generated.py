@@ -114,7 +114,8 @@ def servers() -> str:
 
 KEYS = """# Studies and their keys
 
-`biaskit corpora STUDY` prints a study's keys with its own values; `--set KEY=VALUE` sets one. Every key: {pages}.
+`biaskit corpora STUDY` prints a study's keys with its own values; `--set KEY=VALUE` sets one. Every key:
+{pages}.
 
 ## Shipped studies
 
