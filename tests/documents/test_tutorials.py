@@ -132,6 +132,7 @@ def test_a_tutorial_prints_what_it_shows(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     book = notebooks.notebook((notebooks.TUTORIALS / f"{name}.md").read_text(encoding="utf-8"))
     folder = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(book, timeout=LONGEST_CELL_S, kernel_name="python3", resources=folder).execute()
