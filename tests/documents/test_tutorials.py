@@ -151,7 +151,7 @@ def test_a_tutorial_prints_what_it_shows(
 def shown_on_the_front_pages() -> dict[str, list[str]]:
     """What README and start page show of each command that they run."""
     shown: dict[str, list[str]] = {}
-    block = re.compile(r"^<!-- output: biaskit (.*) -->\n```\n(.*?)^```$", re.M | re.S)
+    block = re.compile(r"^<!-- output: biaskit ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
     for name in ("README.md", "docs/index.md"):
         for command, printed in block.findall((ROOT / name).read_text(encoding="utf-8")):
             shown.setdefault(command, []).append(printed)
