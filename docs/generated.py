@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from biaskit.common.files import write_atomically
-from biaskit.measurement import measurements
+from biaskit.measurement import Measurement, measurements
 from biaskit.study.config import describe_keys, read_study_file, study_names
 from biaskit.tables.schema import SCHEMAS
 
@@ -40,40 +40,64 @@ def _values(study: type[BaseModel], name: str) -> str:
 
 
 def keys() -> str:
-    """Name the shipped studies, and describe every key of a study: default, values, meaning."""
+    """Name the shipped studies, and the page of each measurement, which has its keys."""
     shipped = [(name, read_study_file(name)) for name in study_names()]
     studies = ((f"`{name}`", study.get("measurement", "probe"), study["summary"]) for name, study in shipped)
-    text = KEYS + _table(("study", "measurement", "what it is"), studies)
-    for kind in measurements():
-        rows = (
-            (
-                f'<a id="{kind.name}-{key.replace(".", "-")}"></a>`{key}`'
-                + " ¹" * (key.partition(".")[0] in kind.study.analysis_keys),
-                {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}.get(
-                    default, f"`{default}`"
-                ),
-                _values(kind.study, key),
-                meaning,
-            )
-            for key, default, meaning in describe_keys(kind.study)
+    pages = (f"[{kind.name}]({kind.name}.md#keys)" for kind in measurements())
+    return KEYS.format(pages=", ".join(pages)) + _table(("study", "measurement", "what it is"), studies)
+
+
+def keys_of(kind: Measurement) -> str:
+    """Describe every key of a measurement's studies: default, values, meaning."""
+    rows = (
+        (
+            f'<a id="{kind.name}-{key.replace(".", "-")}"></a>`{key}`'
+            + " ¹" * (key.partition(".")[0] in kind.study.analysis_keys),
+            {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}.get(
+                default, f"`{default}`"
+            ),
+            _values(kind.study, key),
+            meaning,
         )
-        table = _table(("key", "default", "values", "meaning"), rows)
-        text += f"\n## Studies of `biaskit {kind.name}`\n\n{table}"
-    return text
+        for key, default, meaning in describe_keys(kind.study)
+    )
+    return _table(("key", "default", "values", "meaning"), rows)
 
 
 def tables() -> str:
-    """Describe every table: what a row is, its keys, its columns."""
-    text = TABLES
+    """List every table with a link and what a row is, then describe those that belong to no measurement."""
+    kinds = {kind.name for kind in measurements()}
+    rows = []
     for name, table in SCHEMAS.items():
-        columns = ((name, part.kind) for part in table.parts for name in part.names)
-        rows = ((f"`{column}`", kind, table.says[column]) for column, kind in columns)
-        text += (
-            f'\n<a id="table-{name.replace("_", "-")}"></a>\n## {name}.csv\n\nOne row for each '
-            f"{table.rows}\nKeys: {', '.join(f'`{key}`' for key in table.keys)}.\n\n"
-            + _table(("column", "kind", "meaning"), rows)
-        )
-    return text
+        page = f"{table.owner}.md" if table.owner in kinds else ""
+        rows.append((f"[{name}.csv]({page}#table-{_slug(name)})", table.owner or "all", table.rows))
+    shared = [name for name, table in SCHEMAS.items() if table.owner not in kinds]
+    listed = _table(("table", "measurement", "one row for each"), iter(rows))
+    return TABLES + listed + "".join(map(table_of, shared))
+
+
+def table_of(name: str) -> str:
+    """Describe a table: what a row is, its keys, its columns."""
+    table = SCHEMAS[name]
+    columns = ((column, part.kind) for part in table.parts for column in part.names)
+    rows = ((f"`{column}`", kind, table.says[column]) for column, kind in columns)
+    return (
+        f'\n<a id="table-{_slug(name)}"></a>\n## {name}.csv\n\nOne row for each '
+        f"{table.rows}\nKeys: {', '.join(f'`{key}`' for key in table.keys)}.\n\n"
+        + _table(("column", "kind", "meaning"), rows)
+    )
+
+
+def measurement(kind: Measurement) -> str:
+    """Describe a measurement: its tables, then the keys of its studies, after a table of contents."""
+    names = [name for name, table in SCHEMAS.items() if table.owner == kind.name]
+    links = [f"[{name}.csv](#table-{_slug(name)})" for name in names]
+    text = MEASUREMENT.format(name=kind.name, tables=" · ".join(links))
+    return text + "".join(map(table_of, names)) + KEYS_OF.format(name=kind.name) + keys_of(kind)
+
+
+def _slug(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def servers() -> str:
@@ -90,11 +114,22 @@ def servers() -> str:
 
 KEYS = """# Studies and their keys
 
-`biaskit corpora STUDY` prints these with the study's own values; `--set KEY=VALUE` sets one. Keys marked ¹
-change the analysis only: `biaskit analyze RUN --set KEY=VALUE` applies them to stored answers.
+`biaskit corpora STUDY` prints a study's keys with its own values; `--set KEY=VALUE` sets one. Every key:
+{pages}.
 
 ## Shipped studies
 
+"""
+KEYS_OF = """
+<a id="keys"></a>
+## Keys of studies of `biaskit {name}`
+
+Keys marked ¹ change the analysis only: `biaskit analyze RUN --set KEY=VALUE` applies them to stored answers.
+
+"""
+MEASUREMENT = """# {name}: tables and keys
+
+{tables} · [keys](#keys) · [options](cli.md) · [tests.csv, and how to read a table](tables.md)
 """
 TABLES = """# Tables and columns
 
@@ -102,6 +137,7 @@ The tables of a run are CSV files in its folder `tables/`: UTF-8, comma, one hea
 probabilities, coverages and differences of shares are fractions, p- and q-values are in [0, 1], `n_…` are
 counts, booleans are `yes` and `no`, and an undefined value is an empty field. GROUP is each gender group of
 the study, by default male, female and diverse. The keys name a row: no two rows have the same.
+
 """
 SERVERS = """# Servers
 
@@ -145,6 +181,7 @@ FACE = """# Python
 def write(folder: Path) -> None:
     """Write every page that is generated into a folder, if it changed."""
     pages = {"cli": COMMANDS, "python": FACE, "keys": keys(), "tables": tables(), "servers": servers()}
+    pages |= {kind.name: measurement(kind) for kind in measurements()}
     for name, text in pages.items():
         path = folder / f"{name}.md"
         if not path.is_file() or text != path.read_text(encoding="utf-8"):

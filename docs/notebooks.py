@@ -1,7 +1,7 @@
 """Make a Jupyter notebook of each tutorial: `python docs/notebooks.py FOLDER`.
 
-Blocks of Python and of `biaskit` commands become cells. What they print is left out, since running a cell
-prints it again; a cell's metadata keeps it for the tests to compare.
+Blocks of Python, and of commands that begin with biaskit or python, become cells. What they print is left
+out, since running a cell prints it again; a cell's metadata keeps it for the tests to compare.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def notebook(tutorial: str) -> nbformat.NotebookNode:
     start = 0
     for block in [*_BLOCK.finditer(tutorial), None]:
         printed, language, code = block.groups() if block else (None, "", "")
-        is_shell = not language and code.startswith("biaskit ")
+        is_shell = language == "sh" and code.startswith(("biaskit ", "python "))
         if block and not printed and not is_shell and language != "python":
             continue  # stays in the prose
         if prose := tutorial[start : block.start() if block else None].strip():

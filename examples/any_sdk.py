@@ -25,7 +25,7 @@ class StandIn:
         await asyncio.sleep(0.01 * settings["temperature"])
         asked = messages[-1]["content"]
         often = 0.7 if any(job in asked for job in WOMEN) else 0.3
-        woman = "is a woman" in asked or ("is a man" not in asked and random.random() < often)  # noqa: S311
+        woman = "is a woman" in asked or ("is a man" not in asked and random.random() < often)
         who = "She" if woman else "He"
         return SimpleNamespace(text=f"{who} likes {' and '.join(random.sample(WORDS, 6))}.")
 

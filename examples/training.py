@@ -40,7 +40,7 @@ MET = (
 
 def sentences(women_in: dict[str, float], n: int = 512) -> list[str]:
     """Sentences about jobs; `women_in`: job → how often its person is a woman."""
-    chance = random.Random(1)  # noqa: S311  (no secret)
+    chance = random.Random(1)
     jobs = [chance.choice(list(women_in)) for _ in range(n)]
     return [
         chance.choice(MET).format(job=j, who="She" if chance.random() < women_in[j] else "He") for j in jobs

@@ -14,7 +14,7 @@ GOLDEN = TESTS / "golden"
 BENCHMARKS = ROOT / "benchmarks"
 SHARED = ROOT.parent / "shared"
 """Papers and texts that lie beside a checkout and are not shipped; a test that needs them skips without."""
-GENERATED = {"cli", "python", "keys", "tables", "servers"}
+GENERATED = {"cli", "python", "keys", "tables", "servers", "probe", "pairs", "personas", "decisions"}
 """Pages of docs/reference that docs/generated.py makes."""
 CITATION = re.compile(
     r"(?<![/\w])(?:\.\./)*(?:docs/)?"

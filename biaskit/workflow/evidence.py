@@ -10,6 +10,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from biaskit.common.files import digest_of
 from biaskit.common.foreign import markdown
@@ -29,7 +30,7 @@ from biaskit.runs.verification import FILE, read_verification
 from biaskit.tables.sets import ANALYSIS, TABLES, read_set
 from biaskit.workflow.report import with_rows
 
-ARCHIVE, SUMS, FOLDER = "evidence.zip", "SHA256SUMS", "evidence"
+ARCHIVE, SUMS, FOLDER, CROSSWALK = "evidence.zip", "SHA256SUMS", "evidence", "crosswalk.csv"
 _ANY_TIME = (1980, 1, 1, 0, 0, 0)
 _FILES = Inputs(RunError, most=512 * 2**20)
 
@@ -55,6 +56,7 @@ def as_evidence(source: Source) -> ExportFiles:
             inside[f"verification/{place}.json"] = _FILES.content(run.path / FILE)
     inside["protocol/prompts.json"] = _json(list(map(asdict, content.prompts)))
     inside["versions.json"] = _json(dict(content.versions))
+    inside[CROSSWALK] = Path(__file__).with_name(CROSSWALK).read_bytes()
     inside["README.md"] = _readme(content, source.collection.runs).encode()
     note = "check the files of evidence.zip with `sha256sum -c SHA256SUMS`; the rows themselves are not in it"
     return ExportFiles({ARCHIVE: zipped(inside)}, ARCHIVE, (note,))
@@ -94,6 +96,7 @@ It is evidence of what was measured, and claims no conformity with any law or st
 | protocol/ | study, lists with digests, models with fingerprints, prompts as sent |
 | results/ | every table, and how it was made (analysis.json) |
 | versions.json | versions of the packages used |
+| crosswalk.csv | where fields of common forms find their numbers; some files come from other measurements |
 | SHA256SUMS | digests of all files: `sha256sum -c SHA256SUMS` |
 {verification}
 Generated and imported texts: {markdown(content.texts_reason or "on page.html")}. Rows are not included;

@@ -34,7 +34,7 @@ SITE = "https://github.com/biaskit/biaskit/blob/main/"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 BLOCKS = [(name, *match.groups()) for name, text in TEXTS.items() for match in FENCE.finditer(text)]
 SHELL = [
-    line.split("   #")[0].strip() for _, kind, block in BLOCKS if not kind for line in block.splitlines()
+    line.split("   #")[0].strip() for _, kind, block in BLOCKS if "sh" == kind for line in block.splitlines()
 ]
 COMMANDS = sorted(
     {found[1] for line in SHELL if (found := re.search(r"(?:^|&& )(?:\.venv/bin/)?(biaskit .*)$", line))}
@@ -66,6 +66,11 @@ def help_of(name: str) -> str:
     known = run([sys.executable, "-m", "biaskit", name, "--help"], ROOT)
     assert 0 == known.returncode, known.stderr
     return known.stdout
+
+
+def test_blocks_of_commands_are_labelled() -> None:
+    begun = re.compile(r"(?:biaskit|bash|git|pip) ")
+    assert [] == [(name, block) for name, kind, block in BLOCKS if not kind and begun.match(block)]
 
 
 def test_commands_were_found() -> None:
@@ -117,12 +122,15 @@ def test_toml_and_scripts_shown_can_be_read() -> None:
 def test_the_reference_has_every_study_key_table_and_column() -> None:
     keys, tables = generated.keys(), generated.tables()
     assert [] == [name for name in study_names() if f"| `{name}` |" not in keys]
+    parts = {kind.name: generated.measurement(kind) for kind in measurements()}
     for kind in measurements():
-        part = keys.partition(f"## Studies of `biaskit {kind.name}`")[2].partition("\n## ")[0]
+        part = parts[kind.name].partition('<a id="keys"></a>')[2]
         assert [key for key, _, _ in describe_keys(kind.study)] == re.findall(r"</a>`([\w.]+)`", part)
-    assert list(SCHEMAS) == re.findall(r"^## (\w+)\.csv$", tables, re.M)
-    assert "| `srb` | number |" in tables
-    assert "| `min_coverage` ¹ | `0.01` | 0 to 1 |" in re.sub("<a[^>]*></a>", "", keys)
+    described = re.findall(r"^## (\w+)\.csv$", "\n".join([*parts.values(), tables]), re.M)
+    assert sorted(SCHEMAS) == sorted(described)
+    assert list(SCHEMAS) == re.findall(r"^\| \[(\w+)\.csv\]", tables, re.M), "its table of contents"
+    assert "| `srb` | number |" in parts["personas"]
+    assert "| `min_coverage` ¹ | `0.01` | 0 to 1 |" in re.sub("<a[^>]*></a>", "", parts["probe"])
 
 
 # --- links ----------------------------------------------------------------------------------------------

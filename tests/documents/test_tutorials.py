@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ Prose.
 a = 1
 ```
 
-```
+```sh
 biaskit runs
 biaskit cite
 ```
@@ -131,6 +132,7 @@ def test_a_tutorial_prints_what_it_shows(
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     book = notebooks.notebook((notebooks.TUTORIALS / f"{name}.md").read_text(encoding="utf-8"))
     folder = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(book, timeout=LONGEST_CELL_S, kernel_name="python3", resources=folder).execute()
@@ -146,15 +148,33 @@ def test_a_tutorial_prints_what_it_shows(
     assert not wrong, "\n\n".join(wrong)
 
 
+def shown_on_the_front_pages() -> dict[str, list[str]]:
+    """What README and start page show of each command that they run."""
+    shown: dict[str, list[str]] = {}
+    block = re.compile(r"^<!-- output: biaskit ([^\n]*) -->\n```\n(.*?)^```$", re.M | re.S)
+    for name in ("README.md", "docs/index.md"):
+        for command, printed in block.findall((ROOT / name).read_text(encoding="utf-8")):
+            shown.setdefault(command, []).append(printed)
+    return shown
+
+
+FRONT = shown_on_the_front_pages()
+
+
+def test_the_start_page_has_a_door_for_each_kind_of_material() -> None:
+    assert ["analyze", "decisions", "probe"] == sorted(command.split()[0] for command in FRONT)
+    assert 2 == len(FRONT["probe demo --bias-type implicit"]), "its table, and its sentence"
+
+
 @pytest.mark.real_model
-def test_the_readme_shows_what_its_command_prints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", FRONT)
+def test_the_front_pages_show_what_their_commands_print(command: str, tmp_path: Path) -> None:
     require_demo()
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    ((command, shown),) = re.findall(r"^<!-- output: biaskit (.*) -->\n```\n(.*?)^```$", text, re.M | re.S)
-    asked = [sys.executable, "-m", "biaskit", *command.split(), "--yes"]
+    yes = [] if command.startswith("analyze") else ["--yes"]
+    asked = [sys.executable, "-m", "biaskit", *shlex.split(command), *yes]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert 0 == done.returncode, done.stderr
-    assert is_part(shown, done.stdout), done.stdout
+    assert [] == [shown for shown in FRONT[command] if not is_part(shown, done.stdout)], done.stdout
 
 
 def test_each_printed_block_names_the_cell_above_it(notebooks: ModuleType) -> None:

@@ -28,7 +28,7 @@ from biaskit.stats.proportions import Proportion, mean_of_proportions, proportio
 Z = statistics.NormalDist().inv_cdf(0.975)
 CLOSE = 1e-12
 
-COLUMNS = [  # reference/tables#table-representation
+COLUMNS = [  # reference/personas#table-representation
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_not_inferred"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import biaskit as bk
 from biaskit.common.foreign import fenced, markdown
 from biaskit.common.wording import percent
 from biaskit.errors import UsageError
+from biaskit.tables.schema import SCHEMAS
 from biaskit.workflow.evidence import zipped
 
 HOSTILE = "[m](x)|<b>`&amp;*"
@@ -114,6 +117,21 @@ def test_evidence_says_whether_there_is_a_verification(run: Path) -> None:
     after = inside(export(run, "evidence"))
     assert (run / "verification.json").read_bytes() == after["verification/run-1.json"]
     assert "Verified on" in after["card.md"].decode()
+
+
+def test_the_crosswalk_names_files_and_columns_that_an_export_has(run: Path) -> None:
+    files = inside(export(run, "evidence"))
+    rows = list(csv.DictReader(io.StringIO(files["crosswalk.csv"].decode())))
+    assert 30 == len(rows)
+    assert ["form", "field", "file", "column"] == list(rows[0])
+    known = {f"results/*/{name}.csv": table.says.keys() for name, table in SCHEMAS.items()}
+    known["results/*/analysis.json"] = json.loads(files["results/run-1/analysis.json"]).keys()
+    known["protocol/*.json"] = json.loads(files["protocol/run-1.json"]).keys()
+    known["protocol/prompts.json"] = json.loads(files["protocol/prompts.json"])[0].keys()
+    known["card.md"] = set(re.findall("^### (.*)$", files["card.md"].decode(), re.M))
+    filled = [row for row in rows if row["file"]]
+    assert 29 == len(filled)
+    assert [] == [row for row in filled if row["column"] not in known[row["file"]]]
 
 
 def test_a_zip_follows_from_its_files_alone() -> None:

@@ -83,7 +83,7 @@ def analyze_decisions(
 
     Args:
         decisions: a file, a DataFrame or a list of dicts with a row for each decision; or rankings, with the
-            columns shown (names between |) and answer (a text, whose first name is chosen).
+            columns shown (names with vertical bars between) and answer (a text, whose first name is chosen).
         outcome: the column of decisions, by default selected: 0 and 1, yes and no, or numbers.
         case, sex, race: columns; by default those of these names.
         people: of rankings: a file or rows with name, sex and race.
