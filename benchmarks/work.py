@@ -25,12 +25,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from personas_analysis import N_WORDS, Biography, biography, made_up_sentences
+from personas_analysis import N_WORDS, Biography, biography
 
 OLD = "83cf070c"  # before the work of 28 November 2026
 OF_OCCUPATION = 200  # texts of women, and as many of men
@@ -63,14 +64,19 @@ class Row:
 def women_and_men(n_texts: int) -> Iterator[Biography]:
     """Biographies of 250 words, 200 of women and 200 of men for each occupation.
 
-    A sentence has a pronoun and one of 30 words of its gender, then words by Zipf's law that both genders
-    share; three in ten are of 60 sentences of the occupation.
+    A sentence has a pronoun and one of 30 words of its gender, then English words as often as in English,
+    the same for both genders; three in ten are of 60 sentences of the occupation.
     """
-    rng, sentences = random.Random(1), [said.split(maxsplit=2)[2] for said in made_up_sentences()["W"]]
+    from biaskit.corpora.loaders import english_counts
+    from biaskit.measures.personas.texts.names import is_gender_word
+
+    english = {word: n for word, n in english_counts().items() if word.isalpha() and not is_gender_word(word)}
+    rng, words, weights = random.Random(1), [*english], [*accumulate(english.values())]
+    sentences = [" ".join(rng.choices(words, cum_weights=weights, k=14)) for _ in range(3_000)]
     pool: dict[str, list[str]] = {}
     for code, pronouns in (("W", ("she", "her")), ("M", ("he", "his"))):
         own = ["".join(rng.choices("aeioubcdfglmnprst", k=6)) for _ in range(30)]
-        pool[code] = [f"{rng.choice(pronouns)} {rng.choice(own)} {said}" for said in sentences]
+        pool[code] = [f"{rng.choice(pronouns)} {rng.choice(own)} {said}." for said in sentences]
     for number in range(n_texts // (2 * OF_OCCUPATION)):
         shared = rng.sample(range(len(sentences)), 60)
         for code, said in pool.items():
