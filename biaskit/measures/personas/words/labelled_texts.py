@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,13 @@ class LabelledTexts:
         rows = slice(1) if len(pair) == len(self.groups) else slice(None)
         topic = target[rows] + unmarked[rows]
         return topic + sum_of(self.elsewhere, pair) if self.elsewhere.any() else topic
+
+    def of_words(self, places: IntArray) -> LabelledTexts:
+        """Take some of the words."""
+        names = ("english", "elsewhere", "totals", "weighted", "documents", "left_out")
+        taken = {name: getattr(self, name)[..., places] for name in names}
+        words = tuple(map(self.words.__getitem__, places.tolist()))
+        return replace(self, counts=self.counts[:, places], words=words, **taken)
 
 
 def labelled_texts(

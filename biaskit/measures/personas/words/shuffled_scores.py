@@ -1,0 +1,131 @@
+"""z of words by many counts at once: of the texts as they are, or under shuffled labels (methods/words#reach)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from biaskit.measures.personas.words.labelled_texts import LabelledTexts, Labels, sum_of
+from biaskit.measures.personas.words.log_odds import (
+    N_FREQUENT,
+    LogOdds,
+    Regularised,
+    blocks_of_rows,
+    most_frequent,
+)
+from biaskit.measures.personas.words.shuffles import AT_ONCE, permuted_counts, permuted_labels
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+_PART = 2_048  # texts at once in a dense table
+_FEWEST_OF_A_WEIGHT = 32
+"""Texts of one weight, on average, that make a dense table faster than a sparse one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """z of any pair of labels by one method, of counts `[R, V]` per label; each pair is scored once."""
+
+    log_odds: LogOdds
+    texts: LabelledTexts
+    counts: Sequence[FloatArray]
+    terms: Regularised | None = None  # of the two labels there are, where V are not all words
+    _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
+    _sums: dict[Labels, FloatArray] = field(default_factory=dict)
+
+    def counts_of(self, members: Labels) -> FloatArray:
+        """Add up the counts of some labels, `[R, V]`."""
+        if members not in self._sums:
+            self._sums[members] = sum_of(self.counts, members)
+        return self._sums[members]
+
+    def z(self, target: Labels, against: Labels) -> FloatArray:
+        """Score the target, `[R, V]`; swapped sides give the same numbers with the other sign."""
+        if against < target:
+            return -self.z(against, target)
+        if (target, against) not in self._known:
+            ours, theirs = self.counts_of(target), self.counts_of(against)
+            topic = self.texts.topic(ours, theirs, (*target, *against))
+            z = (self.terms or self.log_odds.regularise(ours, theirs, topic)).z(ours, theirs)
+            if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
+                z = z * (ours + theirs > 0)
+            self._known[target, against] = z
+        return self._known[target, against]
+
+
+def shuffled_scores(
+    texts: LabelledTexts, least: Sequence[tuple[LogOdds, float]], rng: np.random.Generator, n: int
+) -> Iterator[Scores]:
+    """Score n shuffles of the labels in blocks, by each method; of two labels the words that can matter.
+
+    `least`: the smallest |z| that matters by a method. A word that cannot reach it in any shuffle is left out,
+    unless a shuffle is undefined: its z is NaN for every word.
+    """
+    is_exact = all(odds.prior.rounding == "exact" for odds, _ in least)
+    weights = np.ones((2, len(texts.labels))) if texts.weights is None else texts.weights
+    kinds, kind = np.unique(weights, axis=1, return_inverse=True)
+    many = texts.weights is not None and kinds.shape[1] * _FEWEST_OF_A_WEIGHT > len(texts.labels)
+    if len(texts.groups) != 2 or many or not is_exact:
+        of_texts = texts.counts, texts.labels, texts.strata
+        for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
+            for odds, _ in least:
+                yield Scores(odds, texts, counts)
+        return
+    parts = []
+    for number, of_kind in enumerate(kinds.T):
+        members = np.flatnonzero(kind == number)
+        parts += [(members[start : start + _PART], *of_kind) for start in range(0, len(members), _PART)]
+    is_first = permuted_labels(texts.labels, texts.strata, rng, n, texts.groups) == 0
+    shuffles = _Shuffles(texts, is_first, parts)
+    most = texts.counts.T @ weights.max(axis=0)
+    for odds, smallest in least:
+        terms = shuffles.terms(odds, most)
+        places = np.flatnonzero(~(terms.bound(most) < smallest))
+        some = texts.of_words(places)
+        for rows in blocks_of_rows(n, 2 * len(places), AT_ONCE):
+            counts, here = shuffles.counted(some.counts, rows), terms.at(rows, places)
+            for block in blocks_of_rows(len(counts[0]), len(places)):
+                yield Scores(odds, some, [each[block] for each in counts], here.at(block, slice(None)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shuffles:
+    """Two labels, shuffled: whether a text has the first one, `[n, documents]`."""
+
+    texts: LabelledTexts
+    is_first: BoolArray
+    parts: Sequence[tuple[IntArray, float, float]]  # texts, and what each weighs under either label
+
+    def counted(self, counts: csr_matrix, rows: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
+        """Add up `counts` `[documents, K]` by label in some shuffles, `[R, K]` each, by dense products."""
+        # Whole numbers below 2^24 are exact in single precision.
+        exact = np.float32 if counts.sum(axis=0).max() < 1 << 24 else np.float64
+        table, is_first = counts.astype(exact), self.is_first[rows]
+        ours, theirs = np.zeros((2, len(is_first), counts.shape[1]))
+        for members, weight, other in self.parts:
+            dense = table[members].toarray()
+            in_first = is_first[:, members].astype(exact) @ dense
+            ours += weight * in_first
+            theirs += other * (dense.sum(axis=0) - in_first)
+        return ours, theirs
+
+    def terms(self, odds: LogOdds, most: FloatArray) -> Regularised:
+        """Compute prior, 1 / r and totals over all words; `most`: how often either label can have a word."""
+        from scipy.sparse import csr_matrix
+
+        totals = self.texts.totals
+        topic = self.texts.topic(totals[:1], totals[1:], (0, 1))
+        prior = odds.blend(topic, (topic, topic))
+        # A word among the 20 most frequent of a shuffle has as many as the least of any 20 words in any shuffle.
+        heavy = np.argsort(most)[-N_FREQUENT:]
+        fewest = min(counts.min() for counts in self.counted(self.texts.counts[:, heavy]))
+        few = np.flatnonzero(odds.fixed | (most >= fewest) | most_frequent(prior)[0])
+        of_few = self.counted(self.texts.counts[:, few])
+        by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], of_few)
+        lengths = self.counted(csr_matrix(self.texts.counts.sum(axis=1)))
+        return odds.terms(prior, lengths, by_r)
