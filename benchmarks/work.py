@@ -122,11 +122,11 @@ def lists(_: Path) -> Measured:
     words = [tokens.words[place] for place in sorted(frequent.tolist())]
     counts, english = tokens.counts[:, sorted(frequent.tolist())], counts_in(english_counts(), words)
     genders = ["female" if code == "W" else "male" for _, code, _ in texts]
-    kept = {"strata": ["texts"] * len(texts), "left_out": says_gender(words, ())}
+    how: dict[str, Any] = {"words": words, "genders": genders, "english": english, "seed": 1}
+    how |= {"strata": ["texts"] * len(texts), "left_out": says_gender(words, ()), "row_key": ["m", "o", "r"]}
+    word_lists(counts, **how, n_shuffles=1)  # imports
     started = user_seconds()
-    found = word_lists(
-        counts, words=words, genders=genders, english=english, seed=1, row_key=["m", "o", "r"], **kept
-    )
+    found = word_lists(counts, **how)
     return Measured(user_seconds() - started, digest(repr(found).encode()))
 
 

@@ -36,9 +36,10 @@ from biaskit.measures.personas.vectors.training import (
 )
 from biaskit.measures.personas.words.comparisons import TextComparison
 from biaskit.measures.personas.words.contrasts import MarkedWord
+from biaskit.measures.personas.words.labelled_texts import labelled_texts
 from biaskit.measures.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.measures.personas.words.run_lists import CALIBRATED, Progress, RunLists, prior_of
-from biaskit.measures.personas.words.shuffles import permuted_counts
+from biaskit.measures.personas.words.shuffled_scores import shuffled_scores
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
@@ -169,19 +170,15 @@ def _shuffled(
 ) -> ShuffledZ:
     """Compute z of the requested texts of women and men with shuffled genders."""
     compared = comparison.of_women_and_men()
-    counts = documents.counts_of(compared.texts)
-    columns = np.unique(counts.indices)
-    words = [documents.tokens.words[column] for column in columns.tolist()]
-    log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
-    genders, strata = compared.genders, compared.prompts
+    counts, words = documents.counts_of(compared.texts), documents.tokens.words
+    of_texts = compared.genders, compared.prompts, lists.english, WOMEN_AND_MEN
+    texts = labelled_texts(counts, words, *of_texts, left_out=np.zeros(len(words), dtype=np.bool_))
+    odds = LogOdds(is_fixed(texts.words), texts.english, CALIBRATED, prior_of(study))
     rng = generator(study.seed, "srb", [comparison.model, comparison.occupation])
-    z, in_female, in_male = [], [], []
-    for female, male in permuted_counts(counts[:, columns], genders, strata, rng, study.permutations):
-        # Every column occurs in these texts, so the topic is the two genders' counts together.
-        z.append(log_odds.z(female, male, female[:1] + male[:1]))
-        in_female.append(female > 0)
-        in_male.append(male > 0)
-    return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
+    made = []
+    for scores in shuffled_scores(texts, [(odds, 0.0)], rng, study.permutations):
+        made.append((scores.z((0,), (1,)), *(counts > 0 for counts in scores.counts)))
+    return ShuffledZ(texts.words, *map(np.concatenate, zip(*made, strict=True)))
 
 
 def _none(reason: str) -> dict[str, SrbScore]:

@@ -223,7 +223,7 @@ class _Draft:
 
     @property
     def least(self) -> float:
-        """The smallest |z| of a shuffle that matters: that marks a word, or reaches the observed largest one."""
+        """The smallest |z| of a shuffle that matters: it marks a word or reaches the observed largest."""
         assert self.observed is not None
         largest = min(self.observed.max_z[0], self.observed.max_z_beyond[0])
         return min(THRESHOLD, float(largest) * (1 - 1e-9))

@@ -166,12 +166,10 @@ class Regularised:
         return Regularised(self.prior[:, places], *(each[rows] for each in of_rows))
 
     def bound(self, most: FloatArray) -> FloatArray:
-        """Bound |z| of each word over all rows, `[W]`, if no group and not both have it more often than `most`.
+        """Bound |z| of each word over all rows, `[W]`; both groups together have it at most `most` times.
 
-        Formula: √S (f(q) + ½ log ρ), S the largest T_1 + a_1 + T_2 + a_2, q the smallest part of it that a group
-            can have, f(q) = √(q (1 − q)) log((1 − q)/q) or, above its peak, f there; ρ the largest quotient of
-            N_1 − T_1 − a_1 and N_2 − T_2 − a_2. Infinite where a word can be all there is; NaN with a row of NaN.
-        Reference: methods/words#reach.
+        Formula: √S (f(q) + ½ log ρ) as in methods/words#reach. Infinite for a word that can be all there is,
+            NaN if a row is NaN.
         """
         prior, scales = self.prior[0], (self.by_r_target, self.by_r_unmarked)
         largest = most + prior * (self.by_r_target + self.by_r_unmarked).max()  # S
@@ -181,13 +179,11 @@ class Regularised:
             totals = (self.total_target, self.total_unmarked)
             above = totals[ours].max() - prior * scales[ours].min()
             below = totals[theirs].min() - most - prior * scales[theirs].max()
-            ratio = np.maximum(
-                ratio, np.divide(above, below, out=np.full(prior.shape, np.inf), where=below > 0)
-            )
-        bound: FloatArray = np.sqrt(largest) * (
-            np.sqrt(q * (1 - q)) * np.log((1 - q) / q) + np.log(ratio) / 2
-        )
-        return bound * (1 + 1e-9)  # rounding
+            above = np.divide(above, below, out=np.full(prior.shape, np.inf), where=below > 0)
+            ratio = np.maximum(ratio, above)
+        of_parts = np.sqrt(q * (1 - q)) * np.log((1 - q) / q)
+        bound: FloatArray = np.sqrt(largest) * (of_parts + np.log(ratio) / 2) * (1 + 1e-9)  # rounding
+        return bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +232,8 @@ class LogOdds:
         chosen = chosen[:, columns]
         weight = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
         uses = [(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups]
-        return [
-            np.divide(n, weight, out=np.full(n.shape, np.nan), where=(n > 0) & (weight > 0)) for n in uses
-        ]
+        weights = [np.where((n > 0) & (weight > 0), weight, np.nan) for n in uses]
+        return [n / some for n, some in zip(uses, weights, strict=True)]
 
     def blend(self, topic: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Make the prior P, `[1 or R, W]`; only a `released` one hangs on the groups."""

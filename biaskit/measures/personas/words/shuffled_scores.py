@@ -1,4 +1,4 @@
-"""z of words by many counts at once: of the texts as they are, or under shuffled labels (methods/words#reach)."""
+"""z of words by many counts at once: of texts as they are, or under shuffled labels (methods/words#reach)."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def shuffled_scores(
 ) -> Iterator[Scores]:
     """Score n shuffles of the labels in blocks, by each method; of two labels the words that can matter.
 
-    `least`: the smallest |z| that matters by a method. A word that cannot reach it in any shuffle is left out,
-    unless a shuffle is undefined: its z is NaN for every word.
+    `least`: the smallest |z| that matters by a method; a word that reaches it in no shuffle is left out. If a
+    shuffle is undefined (its z is NaN), every word stays.
     """
     is_exact = all(odds.prior.rounding == "exact" for odds, _ in least)
     weights = np.ones((2, len(texts.labels))) if texts.weights is None else texts.weights
@@ -121,7 +121,7 @@ class _Shuffles:
         totals = self.texts.totals
         topic = self.texts.topic(totals[:1], totals[1:], (0, 1))
         prior = odds.blend(topic, (topic, topic))
-        # A word among the 20 most frequent of a shuffle has as many as the least of any 20 words in any shuffle.
+        # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
         heavy = np.argsort(most)[-N_FREQUENT:]
         fewest = min(counts.min() for counts in self.counted(self.texts.counts[:, heavy]))
         few = np.flatnonzero(odds.fixed | (most >= fewest) | most_frequent(prior)[0])

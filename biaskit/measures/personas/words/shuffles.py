@@ -49,8 +49,8 @@ def permuted_counts(
 ) -> Iterator[tuple[FloatArray, ...]]:
     """Count words by label with the labels of the documents shuffled within strata, n times.
 
-    `counts` are `[documents, W]`, `weights` `[groups, documents]` what a text weighs in each. Yields blocks of b
-    shuffles, small enough to stay in the cache: per group one `[b, W]` of doubles (methods/words#word-list-null).
+    `counts` are `[documents, W]`, `weights` `[groups, documents]` what a text weighs in each. Yields blocks
+    of b shuffles that stay in the cache, per group `[b, W]` doubles (methods/words#word-list-null).
     """
     from scipy.sparse import csr_matrix
 
