@@ -77,55 +77,62 @@ def shuffled_scores(
                 yield Scores(odds, texts, counts)
         return
     parts = []
-    for number, of_kind in enumerate(kinds.T):
+    for number, of_kind in enumerate(kinds.T.tolist()):
         members = np.flatnonzero(kind == number)
         parts += [(members[start : start + _PART], *of_kind) for start in range(0, len(members), _PART)]
     is_first = permuted_labels(texts.labels, texts.strata, rng, n, texts.groups) == 0
-    shuffles = _Shuffles(texts, is_first, parts)
-    most = texts.counts.T @ weights.max(axis=0)
-    for odds, smallest in least:
-        terms = shuffles.terms(odds, most)
-        places = np.flatnonzero(~(terms.bound(most) < smallest))
-        some = texts.of_words(places)
-        for rows in blocks_of_rows(n, 2 * len(places), AT_ONCE):
-            counts, here = shuffles.counted(some.counts, rows), terms.at(rows, places)
+    shuffles, most = _Shuffles(is_first, parts), texts.counts.T @ weights.max(axis=0)
+    terms = shuffles.terms(texts, [odds for odds, _ in least], most)
+    reach = [~(of_odds.bound(most) < smallest) for of_odds, (_, smallest) in zip(terms, least, strict=True)]
+    places = np.flatnonzero(np.any(reach, axis=0))
+    some = texts.of_words(places)
+    for rows in blocks_of_rows(n, 2 * len(places), AT_ONCE):
+        counts = shuffles.counted(some.counts, rows)
+        for of_odds, (odds, _) in zip(terms, least, strict=True):
+            here = of_odds.at(rows, places)
             for block in blocks_of_rows(len(counts[0]), len(places)):
                 yield Scores(odds, some, [each[block] for each in counts], here.at(block, slice(None)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Shuffles:
-    """Two labels, shuffled: whether a text has the first one, `[n, documents]`."""
+    """Two labels, shuffled."""
 
-    texts: LabelledTexts
-    is_first: BoolArray
+    is_first: BoolArray  # [n, documents]: whether a text has the first one
     parts: Sequence[tuple[IntArray, float, float]]  # texts, and what each weighs under either label
 
     def counted(self, counts: csr_matrix, rows: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
         """Add up `counts` `[documents, K]` by label in some shuffles, `[R, K]` each, by dense products."""
         # Whole numbers below 2^24 are exact in single precision.
         exact = np.float32 if counts.sum(axis=0).max() < 1 << 24 else np.float64
+        kept = exact if all(part[1:] == (1.0, 1.0) for part in self.parts) else np.float64
         table, is_first = counts.astype(exact), self.is_first[rows]
-        ours, theirs = np.zeros((2, len(is_first), counts.shape[1]))
+        ours, theirs = np.zeros((2, len(is_first), counts.shape[1]), dtype=kept)
         for members, weight, other in self.parts:
             dense = table[members].toarray()
             in_first = is_first[:, members].astype(exact) @ dense
-            ours += weight * in_first
-            theirs += other * (dense.sum(axis=0) - in_first)
+            ours += in_first * weight
+            theirs += (dense.sum(axis=0) - in_first) * other
         return ours, theirs
 
-    def terms(self, odds: LogOdds, most: FloatArray) -> Regularised:
-        """Compute prior, 1 / r and totals over all words; `most`: how often either label can have a word."""
-        from scipy.sparse import csr_matrix
+    def terms(self, texts: LabelledTexts, methods: Sequence[LogOdds], most: FloatArray) -> list[Regularised]:
+        """Compute prior, 1 / r and totals by each method; `most`: how often a label can have a word."""
+        from scipy.sparse import csr_matrix, hstack
 
-        totals = self.texts.totals
-        topic = self.texts.topic(totals[:1], totals[1:], (0, 1))
-        prior = odds.blend(topic, (topic, topic))
+        topic = texts.topic(texts.totals[:1], texts.totals[1:], (0, 1))
+        priors = [odds.blend(topic, (topic, topic)) for odds in methods]
+        heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
+        counted = self.counted(csr_matrix(hstack([texts.counts[:, heavy], lengths])))
         # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
-        heavy = np.argsort(most)[-N_FREQUENT:]
-        fewest = min(counts.min() for counts in self.counted(self.texts.counts[:, heavy]))
-        few = np.flatnonzero(odds.fixed | (most >= fewest) | most_frequent(prior)[0])
-        of_few = self.counted(self.texts.counts[:, few])
-        by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], of_few)
-        lengths = self.counted(csr_matrix(self.texts.counts.sum(axis=1)))
-        return odds.terms(prior, lengths, by_r)
+        few = np.flatnonzero(
+            methods[0].fixed
+            | (most >= min(counts[:, :-1].min() for counts in counted))
+            | np.any([most_frequent(prior)[0] for prior in priors], axis=0)
+        )
+        of_few = self.counted(texts.counts[:, few])
+        terms = []
+        for odds, prior in zip(methods, priors, strict=True):
+            by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], of_few)
+            totals = [counts[:, -1:].astype(np.float64) for counts in counted]
+            terms.append(odds.terms(prior, totals, by_r))
+        return terms
