@@ -63,12 +63,44 @@ class WordVectors:
             yield _NOTES["untrained"].format(cosine)
 
 
-def word_vectors(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
-) -> WordVectors:
-    """Get the vectors that the study names: trained on all texts or on the lists, or read from a file."""
-    if study.vectors == "corpus":
-        return _trained_on_texts(documents, study, progress)
+@dataclass(frozen=True, slots=True)
+class TrainedOnTexts:
+    """Vectors of every seed that are being trained on all texts, in the order of keys.
+
+    Nothing but the texts may decide the vectors.
+    """
+
+    corpus: TrainingTexts
+    keys: str
+    seeds: Sequence[int]
+    vectors: Iterator[Vectors]
+
+    @classmethod
+    def begin(cls, documents: TextDocuments, study: PersonasStudy) -> TrainedOnTexts:
+        """Begin to train; other work goes on."""
+        texts, tokens = sorted(documents.texts, key=attrgetter("key")), documents.tokens
+        order = list(map(attrgetter("place"), texts))
+        corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
+        seeds = parse_seeds(study.srb_seeds)
+        return cls(corpus, "".join(map(attrgetter("key"), texts)), seeds, vectors_of_seeds(corpus, seeds))
+
+    def finish(self, study: PersonasStudy, progress: Progress) -> WordVectors:
+        """Wait for all seeds."""
+        seeds, trained = self.seeds, list[Vectors]()
+        progress(0, len(seeds))
+        for vectors in self.vectors:
+            trained.append(vectors)
+            progress(len(trained), len(seeds))
+        cosine = median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"]))
+        record = {"source": "corpus", "seeds": list(seeds), "n_tokens": self.corpus.n_tokens}
+        record |= {"epochs": self.corpus.n_epochs, "median_cosine": cosine}
+        trained_on = hashlib.sha256(self.keys.encode("ascii")).hexdigest()
+        name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
+        return WordVectors(name, tuple(trained), record)
+
+
+def word_vectors(documents: TextDocuments, lists: RunLists, study: PersonasStudy) -> WordVectors:
+    """Get the vectors that the study names: trained on the lists, or read from a file."""
     if study.vectors == "marked-lists":
         # Four "sentences" per model and occupation, as released.
         listed = []
@@ -83,25 +115,6 @@ def word_vectors(
     vectors = load_pretrained(path, wanted)
     record = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
     return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), record)
-
-
-def _trained_on_texts(documents: TextDocuments, study: PersonasStudy, progress: Progress) -> WordVectors:
-    # In the order of keys: nothing but the texts may decide the vectors.
-    texts, tokens = sorted(documents.texts, key=attrgetter("key")), documents.tokens
-    order = list(map(attrgetter("place"), texts))
-    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
-    seeds, trained = parse_seeds(study.srb_seeds), list[Vectors]()
-    progress(0, len(seeds))
-    for vectors in vectors_of_seeds(corpus, seeds):
-        trained.append(vectors)
-        progress(len(trained), len(seeds))
-    cosine = median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"]))
-    record = {"source": "corpus", "seeds": list(seeds), "n_tokens": corpus.n_tokens}
-    record |= {"epochs": corpus.n_epochs, "median_cosine": cosine}
-    keys = "".join(map(attrgetter("key"), texts))
-    trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
-    name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
-    return WordVectors(name, tuple(trained), record)
 
 
 def srb_rows(
