@@ -22,6 +22,8 @@ from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+PRUNED = True
+"""Whether words that cannot matter are left out; every number of a list is the same."""
 _PART = 2_048  # texts at once in a dense table
 _FEWEST_OF_A_WEIGHT = 32
 """Texts of one weight, on average, that make a dense table faster than a sparse one."""
@@ -70,7 +72,7 @@ def shuffled_scores(
     weights = np.ones((2, len(texts.labels))) if texts.weights is None else texts.weights
     kinds, kind = np.unique(weights, axis=1, return_inverse=True)
     many = texts.weights is not None and kinds.shape[1] * _FEWEST_OF_A_WEIGHT > len(texts.labels)
-    if len(texts.groups) != 2 or many or not is_exact:
+    if len(texts.groups) != 2 or many or not (is_exact and PRUNED):
         of_texts = texts.counts, texts.labels, texts.strata
         for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
             for odds, _ in least:
@@ -111,8 +113,8 @@ class _Shuffles:
         for members, weight, other in self.parts:
             dense = table[members].toarray()
             in_first = is_first[:, members].astype(exact) @ dense
-            ours += in_first * weight
-            theirs += (dense.sum(axis=0) - in_first) * other
+            ours += np.multiply(in_first, weight, dtype=kept)
+            theirs += np.multiply(dense.sum(axis=0) - in_first, other, dtype=kept)
         return ours, theirs
 
     def terms(self, texts: LabelledTexts, methods: Sequence[LogOdds], most: FloatArray) -> list[Regularised]:
