@@ -166,7 +166,7 @@ def across(teaching: Sample, judged: Sample) -> HeldOut:
 
     shares = teaching.shares
     scale = _scale(shares, float(teaching.counts.sum()))
-    words, of_judged = (csr_matrix(each.multiply(scale)) for each in (shares, judged.shares))
+    words, of_judged = csr_matrix(shares.multiply(scale)), csr_matrix(judged.shares.multiply(scale))
     learnt = _learnt((words @ words.T).toarray(), _targets(teaching.labels, teaching.strata))
     scores = (of_judged @ words.T).toarray() @ learnt
     of_taught, of_shuffled, n_pairs = np.zeros(scores.shape[1]), np.zeros(scores.shape[1]), 0.0

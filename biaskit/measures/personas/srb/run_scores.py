@@ -189,8 +189,8 @@ def _shuffled(
     odds = LogOdds(is_fixed(texts.words), texts.english, CALIBRATED, prior_of(study))
     rng = generator(study.seed, "srb", [comparison.model, comparison.occupation])
     made = []
-    for scores in shuffled_scores(texts, [(odds, 0.0)], rng, study.permutations):
-        made.append((scores.z((0,), (1,)), *(counts > 0 for counts in scores.counts)))
+    for scores in shuffled_scores(texts, [odds], [0.0], rng, study.permutations):
+        made.append((scores.z((0,), (1,)), scores.counts[0] > 0, scores.counts[1] > 0))
     return ShuffledZ(texts.words, *map(np.concatenate, zip(*made, strict=True)))
 
 

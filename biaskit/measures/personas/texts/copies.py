@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -83,10 +84,10 @@ def _blocks(
     """
     from scipy.sparse import csr_matrix
 
-    prompt_of = {prompt: number for number, prompt in enumerate(dict.fromkeys(prompts))}
+    prompt_of = dict(zip(dict.fromkeys(prompts), itertools.count(), strict=False))
     rng, ends = np.random.default_rng(1), np.concatenate([[0], np.cumsum(sizes)])
-    of_prompt = rng.integers(1 << 62, size=len(prompt_of))[[prompt_of[prompt] for prompt in prompts]]
-    runs = np.concatenate([_NONE, *(each ^ own for each, own in zip(shingles, of_prompt, strict=True))])
+    of_prompt = rng.integers(1 << 62, size=len(prompt_of))[list(map(prompt_of.__getitem__, prompts))]
+    runs = np.concatenate([_NONE, *map(np.bitwise_xor, shingles, of_prompt)])
     run, n_texts = np.unique(runs, return_inverse=True, return_counts=True)[1:]
     held = csr_matrix((np.ones(len(run), dtype=np.int64), run, ends), shape=(len(sizes), len(n_texts)))
     held = held[:, n_texts > 1]

@@ -274,8 +274,11 @@ def _shuffle(texts: LabelledTexts, drafts: Sequence[_Draft], rng: np.random.Gene
     if not drafts or n <= 0:
         return
     by_odds = group_by(drafts, lambda draft: id(draft.odds))
-    least = [(of_odds[0].odds, min(map(attrgetter("least"), of_odds))) for of_odds in by_odds.values()]
-    for scores in shuffled_scores(texts, least, rng, n):
+    methods, least = [], []
+    for of_odds in by_odds.values():
+        methods.append(of_odds[0].odds)
+        least.append(min(map(attrgetter("least"), of_odds)))
+    for scores in shuffled_scores(texts, methods, least, rng, n):
         for draft in by_odds[id(scores.log_odds)]:
             draft.shuffles.append(_statistics(scores, draft.contrast))
 

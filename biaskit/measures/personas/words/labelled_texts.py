@@ -67,10 +67,17 @@ class LabelledTexts:
 
     def of_words(self, places: IntArray) -> LabelledTexts:
         """Take some of the words."""
-        names = ("english", "elsewhere", "totals", "weighted", "documents", "left_out")
-        taken = {name: getattr(self, name)[..., places] for name in names}
-        words = tuple(map(self.words.__getitem__, places.tolist()))
-        return replace(self, counts=self.counts[:, places], words=words, **taken)
+        return replace(
+            self,
+            counts=self.counts[:, places],
+            words=tuple(map(self.words.__getitem__, places.tolist())),
+            english=self.english[places],
+            elsewhere=self.elsewhere[:, places],
+            totals=self.totals[:, places],
+            weighted=self.weighted[:, places],
+            documents=self.documents[:, places],
+            left_out=self.left_out[places],
+        )
 
 
 def labelled_texts(

@@ -162,8 +162,8 @@ class Regularised:
 
     def at(self, rows: slice, places: IntArray | slice) -> Regularised:
         """Take some rows and words; the totals stay those of all words."""
-        of_rows = (self.by_r_target, self.by_r_unmarked, self.total_target, self.total_unmarked)
-        return Regularised(self.prior[:, places], *(each[rows] for each in of_rows))
+        by_r, totals = (self.by_r_target[rows], self.by_r_unmarked[rows]), (self.total_target[rows],)
+        return Regularised(self.prior[:, places], *by_r, *totals, self.total_unmarked[rows])
 
     def bound(self, most: FloatArray) -> FloatArray:
         """Bound |z| of each word over all rows, `[W]`; both groups together have it at most `most` times.
@@ -215,13 +215,14 @@ class LogOdds:
         return self.terms(prior, lengths, self.scales(prior, groups))
 
     def terms(
-        self, prior: FloatArray, lengths: Sequence[FloatArray], by_r: Sequence[FloatArray]
+        self, prior: FloatArray, lengths: Sequence[FloatArray] | FloatArray, by_r: Sequence[FloatArray]
     ) -> Regularised:
         """Add up the groups' totals from n_G and n_U and 1 / r, `[R, 1]` each."""
         mass = prior.sum(axis=1, keepdims=True)
         # With one word in all, the odds are 0 / 0.
         mass[np.count_nonzero(prior, axis=1) < 2] = np.nan
-        return Regularised(prior, *by_r, *(n + mass * scale for n, scale in zip(lengths, by_r, strict=True)))
+        first, second = by_r
+        return Regularised(prior, first, second, lengths[0] + mass * first, lengths[1] + mass * second)
 
     def scales(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
         """Compute 1 / r of both groups, `[R, 1]`, from the words that can be calibration words."""

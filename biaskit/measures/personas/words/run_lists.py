@@ -145,8 +145,10 @@ def _elsewhere(
     documents: TextDocuments, of_kind: Mapping[str, FloatArray], comparison: TextComparison
 ) -> dict[str, FloatArray]:
     """Count words per gender in the model's other occupations, in texts of the same origin."""
-    own = _counts_by_gender(documents, comparison.texts)
-    return {gender: counts - own.get(gender, 0.0) for gender, counts in of_kind.items()}
+    elsewhere = dict(of_kind)
+    for gender, counts in _counts_by_gender(documents, comparison.texts).items():
+        elsewhere[gender] = elsewhere[gender] - counts
+    return elsewhere
 
 
 def _counts_by_gender(documents: TextDocuments, texts: Iterable[TextDocument]) -> dict[str, FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,8 +52,11 @@ class Scores:
             return -self.z(against, target)
         if (target, against) not in self._known:
             ours, theirs = self.counts_of(target), self.counts_of(against)
-            topic = self.texts.topic(ours, theirs, (*target, *against))
-            z = (self.terms or self.log_odds.regularise(ours, theirs, topic)).z(ours, theirs)
+            terms = self.terms
+            if terms is None:
+                topic = self.texts.topic(ours, theirs, (*target, *against))
+                terms = self.log_odds.regularise(ours, theirs, topic)
+            z = terms.z(ours, theirs)
             if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
                 z = z * (ours + theirs > 0)
             self._known[target, against] = z
@@ -61,21 +64,24 @@ class Scores:
 
 
 def shuffled_scores(
-    texts: LabelledTexts, least: Sequence[tuple[LogOdds, float]], rng: np.random.Generator, n: int
+    texts: LabelledTexts,
+    methods: Sequence[LogOdds],
+    least: Sequence[float],
+    rng: np.random.Generator,
+    n: int,
 ) -> Iterator[Scores]:
-    """Score n shuffles of the labels in blocks, by each method; of two labels the words that can matter.
+    """Score n shuffles of the labels in blocks, by methods of one prior; of two labels the words that matter.
 
-    `least`: the smallest |z| that matters by a method; a word that reaches it in no shuffle is left out. If a
-    shuffle is undefined (its z is NaN), every word stays.
+    `least`: the smallest |z| that matters by each; a word that reaches it in no shuffle is left out. If
+    a shuffle is undefined (its z is NaN), every word stays.
     """
-    is_exact = all(odds.prior.rounding == "exact" for odds, _ in least)
     weights = np.ones((2, len(texts.labels))) if texts.weights is None else texts.weights
     kinds, kind = np.unique(weights, axis=1, return_inverse=True)
     many = texts.weights is not None and kinds.shape[1] * _FEWEST_OF_A_WEIGHT > len(texts.labels)
-    if len(texts.groups) != 2 or many or not (is_exact and PRUNED):
+    if len(texts.groups) != 2 or many or methods[0].prior.rounding != "exact" or not PRUNED:
         of_texts = texts.counts, texts.labels, texts.strata
         for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
-            for odds, _ in least:
+            for odds in methods:
                 yield Scores(odds, texts, counts)
         return
     parts = []
@@ -83,17 +89,19 @@ def shuffled_scores(
         members = np.flatnonzero(kind == number)
         parts += [(members[start : start + _PART], *of_kind) for start in range(0, len(members), _PART)]
     is_first = permuted_labels(texts.labels, texts.strata, rng, n, texts.groups) == 0
-    shuffles, most = _Shuffles(is_first, parts), texts.counts.T @ weights.max(axis=0)
-    terms = shuffles.terms(texts, [odds for odds, _ in least], most)
-    reach = [~(of_odds.bound(most) < smallest) for of_odds, (_, smallest) in zip(terms, least, strict=True)]
-    places = np.flatnonzero(np.any(reach, axis=0))
+    kept = np.float32 if texts.weights is None else np.float64
+    shuffles, most = _Shuffles(is_first, parts, kept), texts.counts.T @ weights.max(axis=0)
+    terms, matters = shuffles.terms(texts, methods, most), np.zeros(len(most), dtype=np.bool_)
+    for of_method, smallest in zip(terms, least, strict=True):
+        matters |= ~(of_method.bound(most) < smallest)
+    places = np.flatnonzero(matters)
     some = texts.of_words(places)
     for rows in blocks_of_rows(n, 2 * len(places), AT_ONCE):
-        counts = shuffles.counted(some.counts, rows)
-        for of_odds, (odds, _) in zip(terms, least, strict=True):
-            here = of_odds.at(rows, places)
-            for block in blocks_of_rows(len(counts[0]), len(places)):
-                yield Scores(odds, some, [each[block] for each in counts], here.at(block, slice(None)))
+        counted = shuffles.counted(some.counts, rows)
+        for of_method, odds in zip(terms, methods, strict=True):
+            here = of_method.at(rows, places)
+            for block in blocks_of_rows(counted.shape[1], len(places)):
+                yield Scores(odds, some, list(counted[:, block]), here.at(block, slice(None)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +111,35 @@ class _Shuffles:
     is_first: BoolArray  # [n, documents]: whether a text has the first one
     parts: Sequence[tuple[IntArray, float, float]]  # texts, and what each weighs under either label
 
-    def counted(self, counts: csr_matrix, rows: slice = slice(None)) -> tuple[FloatArray, FloatArray]:
-        """Add up `counts` `[documents, K]` by label in some shuffles, `[R, K]` each, by dense products."""
+    kept: type[np.floating[Any]]  # of sums: whole numbers are exact in single precision
+
+    def counted(self, counts: csr_matrix, rows: slice = slice(None)) -> FloatArray:
+        """Add up `counts` `[documents, K]` by label in some shuffles, `[2, R, K]`, by dense products."""
         # Whole numbers below 2^24 are exact in single precision.
         exact = np.float32 if counts.sum(axis=0).max() < 1 << 24 else np.float64
-        kept = exact if all(part[1:] == (1.0, 1.0) for part in self.parts) else np.float64
+        kept = np.promote_types(exact, self.kept)
         table, is_first = counts.astype(exact), self.is_first[rows]
-        ours, theirs = np.zeros((2, len(is_first), counts.shape[1]), dtype=kept)
+        found: FloatArray = np.zeros((2, len(is_first), counts.shape[1]), dtype=kept)
         for members, weight, other in self.parts:
             dense = table[members].toarray()
             in_first = is_first[:, members].astype(exact) @ dense
-            ours += np.multiply(in_first, weight, dtype=kept)
-            theirs += np.multiply(dense.sum(axis=0) - in_first, other, dtype=kept)
-        return ours, theirs
+            found[0] += np.multiply(in_first, weight, dtype=kept)
+            found[1] += np.multiply(dense.sum(axis=0) - in_first, other, dtype=kept)
+        return found
 
     def terms(self, texts: LabelledTexts, methods: Sequence[LogOdds], most: FloatArray) -> list[Regularised]:
         """Compute prior, 1 / r and totals by each method; `most`: how often a label can have a word."""
         from scipy.sparse import csr_matrix, hstack
 
         topic = texts.topic(texts.totals[:1], texts.totals[1:], (0, 1))
-        priors = [odds.blend(topic, (topic, topic)) for odds in methods]
         heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
         counted = self.counted(csr_matrix(hstack([texts.counts[:, heavy], lengths])))
         # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
-        few = np.flatnonzero(
-            methods[0].fixed
-            | (most >= min(counts[:, :-1].min() for counts in counted))
-            | np.any([most_frequent(prior)[0] for prior in priors], axis=0)
-        )
-        of_few = self.counted(texts.counts[:, few])
-        terms = []
-        for odds, prior in zip(methods, priors, strict=True):
-            by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], of_few)
-            totals = [counts[:, -1:].astype(np.float64) for counts in counted]
-            terms.append(odds.terms(prior, totals, by_r))
+        can_be, terms = methods[0].fixed | (most >= counted[..., :-1].min()), []
+        for odds in methods:
+            prior = odds.blend(topic, (topic, topic))
+            few = np.flatnonzero(can_be | most_frequent(prior)[0])
+            ours, theirs = self.counted(texts.counts[:, few])
+            by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], (ours, theirs))
+            terms.append(odds.terms(prior, counted[..., -1:], by_r))
         return terms
