@@ -67,17 +67,12 @@ class LabelledTexts:
 
     def of_words(self, places: IntArray) -> LabelledTexts:
         """Take some of the words."""
-        return replace(
-            self,
-            counts=self.counts[:, places],
-            words=tuple(map(self.words.__getitem__, places.tolist())),
-            english=self.english[places],
-            elsewhere=self.elsewhere[:, places],
-            totals=self.totals[:, places],
-            weighted=self.weighted[:, places],
-            documents=self.documents[:, places],
-            left_out=self.left_out[places],
-        )
+        counts, documents, totals = self.counts[:, places], self.documents[:, places], self.totals[:, places]
+        weighted, elsewhere = self.weighted[:, places], self.elsewhere[:, places]
+        words = tuple(map(self.words.__getitem__, places.tolist()))
+        english, left_out = self.english[places], self.left_out[places]
+        some = replace(self, counts=counts, documents=documents, totals=totals, weighted=weighted)
+        return replace(some, words=words, english=english, elsewhere=elsewhere, left_out=left_out)
 
 
 def labelled_texts(
