@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from functools import lru_cache
 
 _SIGNS = "\u00b6\u21b2\u21b5\u23ce\u2409\u240a\u240d\u2424\u2581"  # drawn ends of lines and spaces
 _TAGS = (
@@ -33,6 +34,7 @@ _MARK = re.compile(
 _NOTHING = "\u2060"  # joins what stands beside it; no tokenizer reads it
 
 
+@lru_cache(maxsize=4)  # a text is read by one rule after the other
 def legible(text: str) -> str:
     """Read a text as its reader would see it: marks and tags part words, codes are their characters.
 

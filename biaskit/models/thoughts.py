@@ -58,6 +58,8 @@ _WHOLE = "|".join(f"{first}.*?{last}" for first, last in _PAIRS)
 _CLOSED = re.compile(rf"^[ \t]*(?:{_WHOLE})", _FLAGS)
 _OPENINGS = "|".join(first for first, _ in _PAIRS[:-1])
 _UNCLOSED = re.compile(rf"(?:\A\s*(?:{_OPENINGS})|^[ \t]*<think>[ \t]*$).*", _FLAGS)
+_IN_EVERY = ("<", "◁", "[", "thought process:", "assistantfinal")
+"""One of these stands in every text with a thought, unless it begins with the name of a channel."""
 _ENDS = "|".join(last for _, last in _PAIRS[:-1])
 _CLOSING = re.compile(_ENDS, _FLAGS)
 _ALONE = re.compile(rf"(?:^[ \t]*|(?<=[.!?…\"”)\]]))(?:{_ENDS})|(?:{_ENDS})[ \t]*$", _FLAGS)
@@ -75,6 +77,9 @@ def without_thoughts(text: str, opened: str = "") -> str:
     alone ends a thought that a prompt began, unless nothing follows it. Marks inside a sentence are words
     about them, and stay; one that is never closed opens a thought where the text begins, or alone on a line.
     """
+    holds = text.casefold().__contains__
+    if not (opened or text.startswith(("analysis", "final")) or any(map(holds, _IN_EVERY))):
+        return text
     answer = _CLOSED.sub("", opened + text)
     if alone := [*_ALONE.finditer(answer)]:
         after = answer[alone[-1].end() :]

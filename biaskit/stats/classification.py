@@ -1,7 +1,7 @@
 """How well two groups of documents can be told apart by their words: a size, and whether it is chance.
 
-scikit-learn learns and predicts; a document is judged by weights learnt from other documents. The size is
-learnt from few, always as many; p from all there are (methods/srb#transfer).
+A document is judged by weights learnt from other documents. The size is learnt from few, always as many; p
+from all there are (methods/srb#transfer).
 """
 
 from __future__ import annotations
@@ -61,29 +61,13 @@ class Sample:
         of_units = np.asarray(range(len(names)) if units is None else units, dtype=np.str_)
         return cls(counts, labels, names, of_units)
 
-    def at(self, places: NDArray[np.int64]) -> Sample:
-        """Take some documents, with their labels as observed."""
-        return Sample(self.counts[places], self.labels[places, :1], self.strata[places], self.units[places])
-
-    def shares(self, teaching: Sample) -> csr_matrix:
-        """Divide each word's share of its document by the root of its mean share, so that length has no part.
-
-        The mean is over the teaching documents, with five occurrences added, and blind to their labels.
-        """
-        from scipy.sparse import csr_matrix
-        from sklearn.preprocessing import normalize
-
-        mean = np.asarray(normalize(teaching.counts, "l1").mean(axis=0)).ravel()
-        prior = PRIOR_WORDS / max(float(teaching.counts.sum()), 1.0)
-        weights = np.where(mean > 0, 1.0 / np.sqrt(mean + prior), 0.0)
-        return csr_matrix(normalize(self.counts, "l1").multiply(weights))
-
-    def targets(self) -> FloatArray:
-        """Make what is learnt, `[documents, 1 + shuffles]`: the label less its mean over the stratum."""
-        targets = self.labels.astype(np.float64)
-        for stratum in np.unique(self.strata):
-            targets[self.strata == stratum] -= targets[self.strata == stratum].mean(axis=0)
-        return targets
+    @property
+    def shares(self) -> csr_matrix:
+        """Divide by the words of the document, so that length has no part, `[documents, W]`."""
+        shares = self.counts.astype(np.float64)
+        words = np.asarray(shares.sum(axis=1)).ravel()
+        shares.data /= np.repeat(np.maximum(words, 1.0), np.diff(shares.indptr))
+        return shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +100,19 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
     two documents of a pair teach nothing and can change places.
     Reference: methods/srb#transfer; checked against a loop over pairs that learns anew for each.
     """
-    from sklearn.kernel_ridge import KernelRidge
-    from sklearn.model_selection import PredefinedSplit, cross_val_predict
+    from scipy.sparse import csr_matrix
 
-    words = sample.shares(sample)
-    similarity, targets = (words @ words.T).toarray(), sample.targets()
-    wins, pairs = np.zeros(targets.shape[1]), np.zeros(targets.shape[1])
+    shares = sample.shares
+    words = csr_matrix(shares.multiply(_scale(shares, float(sample.counts.sum()))))
+    similarity, targets = (words @ words.T).toarray(), _targets(sample.labels, sample.strata)
+    wins, pairs, scores = np.zeros(targets.shape[1]), np.zeros(targets.shape[1]), np.empty(targets.shape)
     _, first, unit = np.unique(sample.units, return_index=True, return_inverse=True)
     for _ in range(REPEATS):
         fold = folds(sample.strata, rng)[first[unit]]
-        learner = KernelRidge(kernel="precomputed", alpha=PENALTY)
-        scores = cross_val_predict(learner, similarity, targets, cv=PredefinedSplit(fold))
+        for number in np.unique(fold):
+            left_out, taught = fold == number, fold != number
+            learnt = _learnt(similarity[np.ix_(taught, taught)], targets[taught])
+            scores[left_out] = similarity[np.ix_(left_out, taught)] @ learnt
         for group in _groups(sample.strata, fold):
             won, compared = _wins(scores[group], sample.labels[group])
             wins, pairs = wins + won, pairs + compared
@@ -146,12 +132,17 @@ def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> t
     """
     is_first, of_first = teaching.labels[:, 0], judged.labels[:, 0]
     won, pairs = np.zeros(len(of_first)), np.zeros(len(of_first))
+    shares, of_judged = teaching.shares, judged.shares
     for _ in range(SAMPLES):
         sides = (np.flatnonzero(side) for side in (is_first, ~is_first))
         drawn = np.concatenate([rng.choice(side, TAUGHT, replace=False) for side in sides])
         left = np.flatnonzero(~np.isin(teaching.units, teaching.units[drawn]))
         places = left if judged is teaching else np.arange(len(of_first))
-        scores = _scores(teaching.at(drawn), judged.at(places))[:, 0]
+        words = shares[drawn].toarray()
+        scale = _scale(words, float(teaching.counts[drawn].sum()))
+        words *= scale
+        learnt = _learnt(words @ words.T, _targets(is_first[drawn], teaching.strata[drawn]))
+        scores = (of_judged @ (scale * (learnt @ words)))[places]
         for group in _groups(judged.strata[places]):
             first = of_first[places[group]]
             won[places[group]] += _won(scores[group], first)
@@ -171,21 +162,44 @@ def across(teaching: Sample, judged: Sample) -> HeldOut:
 
     Samples have the same columns; words that the teaching sample lacks have no weight.
     """
-    scores = _scores(teaching, judged)
-    of_taught, of_judged, n_pairs = np.zeros(scores.shape[1]), np.zeros(scores.shape[1]), 0.0
+    from scipy.sparse import csr_matrix
+
+    shares = teaching.shares
+    scale = _scale(shares, float(teaching.counts.sum()))
+    words, of_judged = csr_matrix(shares.multiply(scale)), csr_matrix(judged.shares.multiply(scale))
+    learnt = _learnt((words @ words.T).toarray(), _targets(teaching.labels, teaching.strata))
+    scores = (of_judged @ words.T).toarray() @ learnt
+    of_taught, of_shuffled, n_pairs = np.zeros(scores.shape[1]), np.zeros(scores.shape[1]), 0.0
     for group in _groups(judged.strata):
         won, pairs = _wins(scores[group], judged.labels[group, :1])
         of_taught, n_pairs = of_taught + won, n_pairs + float(pairs[0])
-        of_judged += _wins(scores[group, :1], judged.labels[group])[0]
-    return HeldOut(float(of_taught[0] / n_pairs), of_taught[1:] / n_pairs, of_judged[1:] / n_pairs)
+        of_shuffled += _wins(scores[group, :1], judged.labels[group])[0]
+    return HeldOut(float(of_taught[0] / n_pairs), of_taught[1:] / n_pairs, of_shuffled[1:] / n_pairs)
 
 
-def _scores(teaching: Sample, judged: Sample) -> FloatArray:
-    """Score documents, `[documents, labels taught]`, by weights learnt from others."""
-    from sklearn.kernel_ridge import KernelRidge
+def _scale(shares: csr_matrix | FloatArray, n_words: float) -> FloatArray:
+    """Compute the weight of each word, `[W]`: one over the root of its mean share in the teaching documents.
 
-    learner = KernelRidge(alpha=PENALTY).fit(teaching.shares(teaching), teaching.targets())
-    return np.asarray(learner.predict(judged.shares(teaching)))
+    The mean is over documents, with five occurrences added, and blind to their labels; 0 for a word of none.
+    """
+    mean = np.asarray(shares.mean(axis=0)).ravel()
+    return np.where(mean > 0, 1.0 / np.sqrt(mean + PRIOR_WORDS / max(n_words, 1.0)), 0.0)
+
+
+def _targets(labels: BoolArray, strata: NDArray[np.str_]) -> FloatArray:
+    """Make what is learnt, as `labels` `[documents, …]`: the label less its mean over the stratum."""
+    targets = labels.astype(np.float64)
+    for stratum in np.unique(strata):
+        targets[strata == stratum] -= targets[strata == stratum].mean(axis=0)
+    return targets
+
+
+def _learnt(similarity: FloatArray, targets: FloatArray) -> FloatArray:
+    """Fit a ridge regression: the weight of each document, from their products `[n, n]`."""
+    from scipy.linalg import solve
+
+    learnt: FloatArray = solve(similarity + PENALTY * np.eye(len(similarity)), targets, assume_a="pos")
+    return learnt
 
 
 def folds(strata: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.int64]:

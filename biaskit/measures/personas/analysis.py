@@ -24,7 +24,13 @@ from biaskit.measures.personas.labels.correction import Labels, corrected, valid
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import decile_rows, representation_rows
 from biaskit.measures.personas.srb.clusters import cluster_tables
-from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
+from biaskit.measures.personas.srb.run_scores import (
+    TrainedOnTexts,
+    WordVectors,
+    score_notes,
+    srb_rows,
+    word_vectors,
+)
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
@@ -226,6 +232,9 @@ def _add_words(
     watcher: Watcher,
 ) -> None:
     """Add the tables of marked words, transfer, SRB and clusters."""
+    # Where both origins have texts, vectors are needed whatever the lists are.
+    is_certain = len(documents.origins) > 1 and study.vectors == "corpus"
+    begun = TrainedOnTexts.begin(documents, study) if is_certain else None
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
     results.tables |= list_tables(documents, lists)
     results.notes += list_notes(lists)
@@ -249,7 +258,11 @@ def _add_words(
     inferred = [of_origin for (_, _, origin), (_, of_origin) in lists.by_key.items() if origin == INFERRED]
     clustered = study.clusters and any(word_list.n_marked for word_list in chain(*inferred))
     if len(documents.origins) > 1 or clustered:
-        vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
+        if study.vectors == "corpus":
+            begun = begun or TrainedOnTexts.begin(documents, study)
+            vectors = begun.finish(study, partial(watcher.progress, "word vectors"))
+        else:
+            vectors = word_vectors(documents, lists, study)
         results.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
         results.notes += vectors.notes
     scores = list(srb_rows(documents, lists, study, vectors, partial(watcher.progress, "SRB scores")))

@@ -394,7 +394,7 @@ def test_shuffles_are_shared_by_genders_and_methods_and_do_not_depend_on_the_blo
         assert alone == [one for one in whole if one.method == method]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(marked_words, "_CELLS_AT_ONCE", 100)
-        patch.setattr(module, "_COUNTS_AT_ONCE", 2000)
+        patch.setattr(module, "AT_ONCE", 2000)
         assert whole == THREE.lists(n_shuffles=39)
 
 

@@ -36,9 +36,10 @@ from biaskit.measures.personas.vectors.training import (
 )
 from biaskit.measures.personas.words.comparisons import TextComparison
 from biaskit.measures.personas.words.contrasts import MarkedWord
+from biaskit.measures.personas.words.labelled_texts import labelled_texts
 from biaskit.measures.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.measures.personas.words.run_lists import CALIBRATED, Progress, RunLists, prior_of
-from biaskit.measures.personas.words.shuffles import permuted_counts
+from biaskit.measures.personas.words.shuffled_scores import shuffled_scores
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
@@ -62,12 +63,44 @@ class WordVectors:
             yield _NOTES["untrained"].format(cosine)
 
 
-def word_vectors(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
-) -> WordVectors:
-    """Get the vectors that the study names: trained on all texts or on the lists, or read from a file."""
-    if study.vectors == "corpus":
-        return _trained_on_texts(documents, study, progress)
+@dataclass(frozen=True, slots=True)
+class TrainedOnTexts:
+    """Vectors of every seed that are being trained on all texts, in the order of keys.
+
+    Nothing but the texts may decide the vectors.
+    """
+
+    corpus: TrainingTexts
+    keys: str
+    seeds: Sequence[int]
+    vectors: Iterator[Vectors]
+
+    @classmethod
+    def begin(cls, documents: TextDocuments, study: PersonasStudy) -> TrainedOnTexts:
+        """Begin to train; other work goes on."""
+        texts, tokens = sorted(documents.texts, key=attrgetter("key")), documents.tokens
+        order = list(map(attrgetter("place"), texts))
+        corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
+        seeds = parse_seeds(study.srb_seeds)
+        return cls(corpus, "".join(map(attrgetter("key"), texts)), seeds, vectors_of_seeds(corpus, seeds))
+
+    def finish(self, study: PersonasStudy, progress: Progress) -> WordVectors:
+        """Wait for all seeds."""
+        seeds, trained = self.seeds, list[Vectors]()
+        progress(0, len(seeds))
+        for vectors in self.vectors:
+            trained.append(vectors)
+            progress(len(trained), len(seeds))
+        cosine = median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"]))
+        record = {"source": "corpus", "seeds": list(seeds), "n_tokens": self.corpus.n_tokens}
+        record |= {"epochs": self.corpus.n_epochs, "median_cosine": cosine}
+        trained_on = hashlib.sha256(self.keys.encode("ascii")).hexdigest()
+        name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
+        return WordVectors(name, tuple(trained), record)
+
+
+def word_vectors(documents: TextDocuments, lists: RunLists, study: PersonasStudy) -> WordVectors:
+    """Get the vectors that the study names: trained on the lists, or read from a file."""
     if study.vectors == "marked-lists":
         # Four "sentences" per model and occupation, as released.
         listed = []
@@ -82,25 +115,6 @@ def word_vectors(
     vectors = load_pretrained(path, wanted)
     record = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
     return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), record)
-
-
-def _trained_on_texts(documents: TextDocuments, study: PersonasStudy, progress: Progress) -> WordVectors:
-    # In the order of keys: nothing but the texts may decide the vectors.
-    texts, tokens = sorted(documents.texts, key=attrgetter("key")), documents.tokens
-    order = list(map(attrgetter("place"), texts))
-    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
-    seeds, trained = parse_seeds(study.srb_seeds), list[Vectors]()
-    progress(0, len(seeds))
-    for vectors in vectors_of_seeds(corpus, seeds):
-        trained.append(vectors)
-        progress(len(trained), len(seeds))
-    cosine = median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"]))
-    record = {"source": "corpus", "seeds": list(seeds), "n_tokens": corpus.n_tokens}
-    record |= {"epochs": corpus.n_epochs, "median_cosine": cosine}
-    keys = "".join(map(attrgetter("key"), texts))
-    trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
-    name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
-    return WordVectors(name, tuple(trained), record)
 
 
 def srb_rows(
@@ -169,19 +183,15 @@ def _shuffled(
 ) -> ShuffledZ:
     """Compute z of the requested texts of women and men with shuffled genders."""
     compared = comparison.of_women_and_men()
-    counts = documents.counts_of(compared.texts)
-    columns = np.unique(counts.indices)
-    words = [documents.tokens.words[column] for column in columns.tolist()]
-    log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
-    genders, strata = compared.genders, compared.prompts
+    counts, words = documents.counts_of(compared.texts), documents.tokens.words
+    of_texts = compared.genders, compared.prompts, lists.english, WOMEN_AND_MEN
+    texts = labelled_texts(counts, words, *of_texts, left_out=np.zeros(len(words), dtype=np.bool_))
+    odds = LogOdds(is_fixed(texts.words), texts.english, CALIBRATED, prior_of(study))
     rng = generator(study.seed, "srb", [comparison.model, comparison.occupation])
-    z, in_female, in_male = [], [], []
-    for female, male in permuted_counts(counts[:, columns], genders, strata, rng, study.permutations):
-        # Every column occurs in these texts, so the topic is the two genders' counts together.
-        z.append(log_odds.z(female, male, female[:1] + male[:1]))
-        in_female.append(female > 0)
-        in_male.append(male > 0)
-    return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
+    made = []
+    for scores in shuffled_scores(texts, [odds], [0.0], rng, study.permutations):
+        made.append((scores.z((0,), (1,)), scores.counts[0] > 0, scores.counts[1] > 0))
+    return ShuffledZ(texts.words, *map(np.concatenate, zip(*made, strict=True)))
 
 
 def _none(reason: str) -> dict[str, SrbScore]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -10,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.common.marks import legible
-from biaskit.common.plain import group_by
 from biaskit.corpora.languages import ENGLISH, Language, shipped_language
 from biaskit.measures.personas.texts.names import listed_names
+from biaskit.stats.arrays import IntArray
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from biaskit.measures.personas.texts.documents import TextDocument
 
 Shingles = NDArray[np.int64]
 SHINGLE = 5  # words in a row
 _WORD = re.compile(r"\w+")
+_NONE = np.empty(0, dtype=np.int64)  # an empty list would make the numbers doubles
 _AT_ONCE = 500  # texts held against the first of every unit so far
 
 
@@ -43,24 +47,59 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
 
     Formula: |A ∩ B| ≥ ½ |A ∪ B|, A and B the shingles of a text and of the first of a unit with its prompt. A
         text without words is a unit of its own.
+    Only pairs that share enough of their rarest runs are compared.
     Reference: methods/texts#copies; the resemblance of Broder 1997; checked against all pairs.
     """
-    from sklearn.preprocessing import MultiLabelBinarizer
-
-    held = MultiLabelBinarizer(sparse_output=True).fit_transform(shingles).astype(np.int32)
-    unit, sizes = np.arange(len(shingles)), np.diff(held.indptr)
-    for of_prompt in group_by(range(len(prompts)), prompts.__getitem__).values():
-        texts = np.array(of_prompt)
-        for start in range(0, len(texts), _AT_ONCE):
-            some, known = texts[start : start + _AT_ONCE], texts[: start + _AT_ONCE]
-            known = known[unit[known] == known]
-            common = (held[some] @ held[known].T).tocoo()
-            rows, columns = some[common.row], known[common.col]
-            near = (3 * common.data >= sizes[rows] + sizes[columns]) & (rows > columns)
-            for i, first in sorted(zip(rows[near].tolist(), columns[near].tolist(), strict=True)):
-                if unit[i] == i and unit[first] == first:
-                    unit[i] = first
+    sizes, unit = np.array([*map(len, shingles)], dtype=np.int64), np.arange(len(shingles))
+    held, n_alone = _blocks(shingles, prompts, sizes)
+    # Two copies share half of their runs, so a run is among the ⌊n/2⌋ + 1 rarest of both. What they share is
+    # at most what they share there, and what is left of the text whose rarest runs end first.
+    total, n_held = np.concatenate([[0], held.data.cumsum()]), np.diff(held.indptr)
+    before = total[:-1] - np.repeat(total[held.indptr[:-1]] - n_alone, n_held)
+    rare, has = held.copy(), held.copy()
+    rare.data = held.data * (before <= np.repeat(sizes // 2, n_held))
+    has.data = np.ones_like(held.data)
+    rare.eliminate_zeros()
+    left = sizes - n_alone - np.asarray(rare.sum(axis=1)).ravel()
+    for start in range(0, len(unit), _AT_ONCE):
+        some, known = unit[start : start + _AT_ONCE].copy(), np.arange(min(len(unit), start + _AT_ONCE))
+        known = known[unit[known] == known]
+        shared = (rare[some] @ (rare[known] > 0).T).tocoo()
+        rows, columns = some[shared.row], known[shared.col]
+        most = shared.data + np.maximum(left[rows], left[columns])
+        maybe = (3 * most >= sizes[rows] + sizes[columns]) & (rows > columns)
+        rows, columns = rows[maybe], columns[maybe]
+        common = np.asarray(held[rows].multiply(has[columns]).sum(axis=1)).ravel()
+        near = 3 * common >= sizes[rows] + sizes[columns]
+        for i, first in sorted(zip(rows[near].tolist(), columns[near].tolist(), strict=True)):
+            if unit[i] == i and unit[first] == first:
+                unit[i] = first
     return unit.tolist()
+
+
+def _blocks(
+    shingles: Sequence[Shingles], prompts: Sequence[Hashable], sizes: IntArray
+) -> tuple[csr_matrix, IntArray]:
+    """Join runs that stand in the same texts, `[texts, blocks]`: how many a text has, the rarest first.
+
+    Also count a text's runs that no other text with its prompt has; they are left out.
+    """
+    from scipy.sparse import csr_matrix
+
+    prompt_of = dict(zip(dict.fromkeys(prompts), itertools.count(), strict=False))
+    rng, ends = np.random.default_rng(1), np.concatenate([[0], np.cumsum(sizes)])
+    of_prompt = rng.integers(1 << 62, size=len(prompt_of))[list(map(prompt_of.__getitem__, prompts))]
+    runs = np.concatenate([_NONE, *map(np.bitwise_xor, shingles, of_prompt)])
+    run, n_texts = np.unique(runs, return_inverse=True, return_counts=True)[1:]
+    held = csr_matrix((np.ones(len(run), dtype=np.int64), run, ends), shape=(len(sizes), len(n_texts)))
+    held = held[:, n_texts > 1]
+    # Equal sums of random numbers of the texts: the same texts.
+    texts = held.T @ rng.integers(1 << 62, size=len(sizes))
+    _, first, block = np.unique(texts, return_index=True, return_inverse=True)
+    rarest = np.argsort(np.argsort(n_texts[n_texts > 1][first], kind="stable"), kind="stable")
+    held = csr_matrix((held.data, rarest[block][held.indices], held.indptr), shape=(len(sizes), len(first)))
+    held.sum_duplicates()
+    return held, sizes - np.asarray(held.sum(axis=1)).ravel()
 
 
 def distinct(texts: Iterable[TextDocument], label: Callable[[TextDocument], object]) -> list[TextDocument]:

@@ -35,8 +35,9 @@ FEW_TOKENS = 1_000_000
 
 
 def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Vectors]:
-    """Make one vector model for each seed, in their order; seeds without a file are trained.
+    """Make one vector model for each seed, in their order; seeds without a file are trained from now on.
 
+    One seed is trained in a thread: gensim leaves the interpreter to others, and no process is to be started.
     The vectors are the same for any number of processes, with and without files.
     Reference: methods/srb#word-vectors.
     """
@@ -45,15 +46,20 @@ def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Ve
     stored = {seed: _read(path, len(words)) for seed, path in paths.items()}
     missing, epochs = [seed for seed in seeds if stored[seed] is None], corpus.n_epochs
     n_jobs = 1 if corpus.n_tokens * epochs < FEW_TOKENS else min(joblib.cpu_count(), max(2, len(missing)))
-    parallel = joblib.Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator")
+    how = {"n_jobs": n_jobs, "pre_dispatch": "n_jobs", "return_as": "generator"}
+    parallel = joblib.Parallel(**how, backend="loky" if len(missing) > 1 else "threading")
     trained = parallel(joblib.delayed(train)(corpus, seed=seed, epochs=epochs) for seed in missing)
-    for seed in seeds:
-        matrix = stored[seed]
-        vectors = next(trained) if matrix is None else Vectors(words, matrix)
-        if matrix is None and len(vectors) == len(words):  # a word of zeros has no row
-            _keep(paths[seed], vectors.matrix)
-        yield vectors
-    next(trained, None)  # joblib takes a generator that was not read to its end for a cancelled one
+
+    def in_order() -> Iterator[Vectors]:
+        for seed in seeds:
+            matrix = stored[seed]
+            vectors = next(trained) if matrix is None else Vectors(words, matrix)
+            if matrix is None and len(vectors) == len(words):  # a word of zeros has no row
+                _keep(paths[seed], vectors.matrix)
+            yield vectors
+        next(trained, None)  # joblib takes a generator that was not read to its end for a cancelled one
+
+    return in_order()
 
 
 def folder() -> Path:

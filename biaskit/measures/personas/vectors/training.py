@@ -99,11 +99,11 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings():  # of the import alone: filters are those of every thread
             warnings.simplefilter("ignore")
             from gensim.models import Word2Vec
 
-            model = Word2Vec(sentences, **settings(epochs), workers=workers, seed=seed)
+        model = Word2Vec(sentences, **settings(epochs), workers=workers, seed=seed)
     finally:
         logger.setLevel(level)
     words = sorted(model.wv.key_to_index)

@@ -18,7 +18,8 @@ from biaskit.common.wording import joined
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, sum_of
 from biaskit.measures.personas.words.log_odds import THRESHOLD, LogOdds, Prior, is_fixed
-from biaskit.measures.personas.words.shuffles import MOST_SHUFFLES, permuted_counts, why_unequal
+from biaskit.measures.personas.words.shuffled_scores import Scores, shuffled_scores
+from biaskit.measures.personas.words.shuffles import MOST_SHUFFLES, why_unequal
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.swaps import reaches
@@ -118,7 +119,7 @@ def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: st
     )
     if word_list.reason:
         return _Draft(contrast, odds, word_list)
-    scores = _Scores(odds, texts, list(texts.weighted[:, None]))  # one row each
+    scores = Scores(odds, texts, list(texts.weighted[:, None]))  # one row each
     words = tuple(_marked_words(texts, scores, contrast))
     word_list = replace(word_list, words=words, n_marked=len(words))
     observed, no_null = _statistics(scores, contrast), _why_unequal(texts, contrast, shuffled)
@@ -147,7 +148,7 @@ def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) 
     return None
 
 
-def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> Iterator[MarkedWord]:
+def _marked_words(texts: LabelledTexts, scores: Scores, contrast: Contrast) -> Iterator[MarkedWord]:
     from scipy.special import erfc
 
     of_target, unmarked = contrast.target, contrast.unmarked
@@ -182,35 +183,6 @@ class _Statistics(NamedTuple):
     max_z_beyond: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class _Scores:
-    """z of any pair of labels by one method, of counts `[R, V]` per label; each pair is scored once."""
-
-    log_odds: LogOdds
-    texts: LabelledTexts
-    counts: Sequence[FloatArray]
-    _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
-    _sums: dict[Labels, FloatArray] = field(default_factory=dict)
-
-    def counts_of(self, members: Labels) -> FloatArray:
-        """Add up the counts of some labels, `[R, V]`."""
-        if members not in self._sums:
-            self._sums[members] = sum_of(self.counts, members)
-        return self._sums[members]
-
-    def z(self, target: Labels, against: Labels) -> FloatArray:
-        """Score the target, `[R, V]`; swapped sides give the same numbers with the other sign."""
-        if against < target:
-            return -self.z(against, target)
-        if (target, against) not in self._known:
-            ours, theirs = self.counts_of(target), self.counts_of(against)
-            z = self.log_odds.z(ours, theirs, self.texts.topic(ours, theirs, (*target, *against)))
-            if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
-                z = z * (ours + theirs > 0)
-            self._known[target, against] = z
-        return self._known[target, against]
-
-
 def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
     """Say which words occur in the target's texts and pass against each of the others."""
     marked: BoolArray = target > 0
@@ -219,12 +191,12 @@ def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
     return marked
 
 
-def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
+def _statistics(scores: Scores, contrast: Contrast) -> _Statistics:
     """Compute the length of a contrast's list and the largest |z| over the words of any side, per row."""
     against = [scores.z(contrast.target, members) for members in contrast.against]
     marked = _is_marked(against, scores.counts_of(contrast.target))
     total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
-    length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1)
+    length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1, initial=0.0)
     # Few words are left out: removing them takes a tenth of the time of gathering all others.
     left_out = np.flatnonzero(scores.texts.left_out)
     length_beyond = length - np.count_nonzero(marked[:, left_out], axis=1)
@@ -248,6 +220,13 @@ class _Draft:
     observed: _Statistics | None = None  # None: undefined
     no_null: str | None = None  # why its length says nothing beside shuffles
     shuffles: list[_Statistics] = field(default_factory=lambda: [_NOTHING])  # in blocks
+
+    @property
+    def least(self) -> float:
+        """The smallest |z| of a shuffle that matters: it marks a word or reaches the observed largest."""
+        assert self.observed is not None
+        largest = min(self.observed.max_z[0], self.observed.max_z_beyond[0])
+        return min(THRESHOLD, float(largest) * (1 - 1e-9))
 
     def beside_null(self) -> WordList:
         """Set the list beside its null; more shuffles than not must be defined."""
@@ -294,13 +273,14 @@ def _shuffle(texts: LabelledTexts, drafts: Sequence[_Draft], rng: np.random.Gene
     """Add n shuffles of the labels to these lists; no other list hangs on them."""
     if not drafts or n <= 0:
         return
-    of_methods = group_by(drafts, lambda draft: draft.odds.method).values()
-    of_texts = texts.counts, texts.labels, texts.strata
-    for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
-        for of_method in of_methods:
-            scores = _Scores(of_method[0].odds, texts, counts)
-            for draft in of_method:
-                draft.shuffles.append(_statistics(scores, draft.contrast))
+    by_odds = group_by(drafts, lambda draft: id(draft.odds))
+    methods, least = [], []
+    for of_odds in by_odds.values():
+        methods.append(of_odds[0].odds)
+        least.append(min(map(attrgetter("least"), of_odds)))
+    for scores in shuffled_scores(texts, methods, least, rng, n):
+        for draft in by_odds[id(scores.log_odds)]:
+            draft.shuffles.append(_statistics(scores, draft.contrast))
 
 
 def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str | None:

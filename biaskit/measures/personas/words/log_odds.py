@@ -5,6 +5,7 @@ Everything is vectorised over leading dimensions: two hundred shuffles of the la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.texts.tokens import mask
-from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
 Method = Literal["calibrated", "marked-personas"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -27,6 +28,7 @@ FIXED_CALIBRATION_WORDS = tuple(words_of_kind("personas")["calibration_words"]["
 # They tell who speaks, and are marked for that and not by chance, whatever the calibration.
 SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
 
+_PEAK = 1 / (1 + math.exp(2.39935728052))  # where √(q (1 − q)) log((1 − q)/q) is largest
 _CELLS_AT_ONCE = 1 << 16  # half a megabyte of doubles: the few arrays of a step stay in the cache
 
 
@@ -115,9 +117,9 @@ def z_scores(
     return z.reshape(shape)
 
 
-def blocks_of_rows(n_rows: int, n_words: int) -> Iterator[slice]:
-    """Cut rows of W words into blocks that stay in the processor's cache."""
-    step = max(1, _CELLS_AT_ONCE // max(1, n_words))
+def blocks_of_rows(n_rows: int, n_words: int, cells: int = _CELLS_AT_ONCE) -> Iterator[slice]:
+    """Cut rows of W words into blocks, by default such as stay in the processor's cache."""
+    step = max(1, cells // max(1, n_words))
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
@@ -130,6 +132,58 @@ class Regularised:
     by_r_unmarked: FloatArray  # [R, 1], 1 / r_2
     total_target: FloatArray  # [R, 1], n_G + Σ a_G
     total_unmarked: FloatArray  # [R, 1], n_U + Σ a_U
+
+    def z(self, target: FloatArray, unmarked: FloatArray) -> FloatArray:
+        """Score rows of counts, `[R, W]`.
+
+        log l_1 − log l_2 is the difference of two logarithms that change places with the groups, so
+        swapping them changes the sign and not one digit.
+        """
+        has_prior = self.prior > 0
+        prior = self.prior if has_prior.all() else np.where(has_prior, self.prior, 1.0)
+        # In place: fresh arrays of this size cost more than the arithmetic.
+        a = prior * self.by_r_target
+        a += target  # T_1 + a_1
+        b = prior * self.by_r_unmarked
+        b += unmarked
+        z = self.total_unmarked - b
+        z *= a
+        np.log(z, out=z)
+        scratch = self.total_target - a
+        scratch *= b
+        z -= np.log(scratch, out=scratch)
+        np.add(a, b, out=scratch)
+        a *= b
+        a /= scratch
+        z *= np.sqrt(a, out=a)
+        if prior is not self.prior:
+            z *= has_prior
+        return z
+
+    def at(self, rows: slice, places: IntArray | slice) -> Regularised:
+        """Take some rows and words; the totals stay those of all words."""
+        by_r, totals = (self.by_r_target[rows], self.by_r_unmarked[rows]), (self.total_target[rows],)
+        return Regularised(self.prior[:, places], *by_r, *totals, self.total_unmarked[rows])
+
+    def bound(self, most: FloatArray) -> FloatArray:
+        """Bound |z| of each word over all rows, `[W]`; both groups together have it at most `most` times.
+
+        Formula: √S (f(q) + ½ log ρ) as in methods/words#reach. Infinite for a word that can be all there is,
+            NaN if a row is NaN.
+        """
+        prior, scales = self.prior[0], (self.by_r_target, self.by_r_unmarked)
+        largest = most + prior * (self.by_r_target + self.by_r_unmarked).max()  # S
+        q = np.maximum(prior * min(scale.min() for scale in scales) / largest, _PEAK)
+        ratio = np.zeros(prior.shape)
+        for ours, theirs in ((0, 1), (1, 0)):
+            totals = (self.total_target, self.total_unmarked)
+            above = totals[ours].max() - prior * scales[ours].min()
+            below = totals[theirs].min() - most - prior * scales[theirs].max()
+            above = np.divide(above, below, out=np.full(prior.shape, np.inf), where=below > 0)
+            ratio = np.maximum(ratio, above)
+        of_parts = np.sqrt(q * (1 - q)) * np.log((1 - q) / q)
+        bound: FloatArray = np.sqrt(largest) * (of_parts + np.log(ratio) / 2) * (1 + 1e-9)  # rounding
+        return bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,54 +204,43 @@ class LogOdds:
             raise UsageError(f"no method {self.method!r}: {known}")
 
     def z(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> FloatArray:
-        """Score rows: `[R, W]`, as `z_scores`.
-
-        log l_1 − log l_2 is the difference of two logarithms that change places with the groups, so
-        swapping them changes the sign and not one digit.
-        """
-        terms = self.regularise(target, unmarked, topic)
-        has_prior = terms.prior > 0
-        prior = terms.prior if has_prior.all() else np.where(has_prior, terms.prior, 1.0)
-        # In place: fresh arrays of this size cost more than the arithmetic.
-        a = prior * terms.by_r_target
-        a += target  # T_1 + a_1
-        b = prior * terms.by_r_unmarked
-        b += unmarked
-        z = terms.total_unmarked - b
-        z *= a
-        np.log(z, out=z)
-        scratch = terms.total_target - a
-        scratch *= b
-        z -= np.log(scratch, out=scratch)
-        np.add(a, b, out=scratch)
-        a *= b
-        a /= scratch
-        z *= np.sqrt(a, out=a)
-        if prior is not terms.prior:
-            z *= has_prior
-        return z
+        """Score rows: `[R, W]`, as `z_scores`."""
+        return self.regularise(target, unmarked, topic).z(target, unmarked)
 
     def regularise(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> Regularised:
         """Compute prior, 1 / r and totals of rows."""
         groups = (target, unmarked)
-        if self.method == "calibrated":
-            prior = _hybrid_prior(topic, self.english, self.prior, groups)
-            chosen = calibration_words(prior, groups, self.fixed)
-            columns = np.flatnonzero(chosen.any(axis=0))
-            chosen = chosen[:, columns]
-            weight = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
-            uses = [(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups]
-            by_r = [
-                np.divide(n, weight, out=np.full(n.shape, np.nan), where=(n > 0) & (weight > 0)) for n in uses
-            ]
-        else:
-            prior, by_r = topic, [np.ones((len(target), 1))] * 2
+        prior = self.blend(topic, groups)
+        lengths = [counts.sum(axis=1, keepdims=True) for counts in groups]
+        return self.terms(prior, lengths, self.scales(prior, groups))
+
+    def terms(
+        self, prior: FloatArray, lengths: Sequence[FloatArray] | FloatArray, by_r: Sequence[FloatArray]
+    ) -> Regularised:
+        """Add up the groups' totals from n_G and n_U and 1 / r, `[R, 1]` each."""
         mass = prior.sum(axis=1, keepdims=True)
         # With one word in all, the odds are 0 / 0.
         mass[np.count_nonzero(prior, axis=1) < 2] = np.nan
-        pairs = zip(groups, by_r, strict=True)
-        totals = [counts.sum(axis=1, keepdims=True) + mass * scale for counts, scale in pairs]
-        return Regularised(prior, *by_r, *totals)
+        first, second = by_r
+        return Regularised(prior, first, second, lengths[0] + mass * first, lengths[1] + mass * second)
+
+    def scales(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
+        """Compute 1 / r of both groups, `[R, 1]`, from the words that can be calibration words."""
+        if self.method != "calibrated":
+            return [np.ones((len(groups[0]), 1))] * 2
+        chosen = calibration_words(prior, groups, self.fixed)
+        columns = np.flatnonzero(chosen.any(axis=0))
+        chosen = chosen[:, columns]
+        weight = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
+        uses = [(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups]
+        weights = [np.where((n > 0) & (weight > 0), weight, np.nan) for n in uses]
+        return [n / some for n, some in zip(uses, weights, strict=True)]
+
+    def blend(self, topic: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """Make the prior P, `[1 or R, W]`; only a `released` one hangs on the groups."""
+        if self.method != "calibrated":
+            return topic
+        return _hybrid_prior(topic, self.english, self.prior, groups)
 
 
 def _hybrid_prior(
@@ -269,12 +312,12 @@ def calibration_words(
     counts the later word is the more frequent; a word that does not occur is never frequent, and one without
     prior is not of W (methods/words#calibration-words; the list and the 20 are the release's).
     """
-    frequent = _most_frequent(prior) & _most_frequent(groups[0]) & _most_frequent(groups[1])
+    frequent = most_frequent(prior) & most_frequent(groups[0]) & most_frequent(groups[1])
     mask: BoolArray = (frequent | fixed) & (prior > 0)
     return mask
 
 
-def _most_frequent(rows: NDArray[Any]) -> BoolArray:
+def most_frequent(rows: NDArray[Any]) -> BoolArray:
     """Mark the 20 largest positive counts of each row; at equal counts the last ones."""
     columns = np.arange(rows.shape[1])
     if rows.shape[1] > N_FREQUENT and len(rows):

@@ -94,6 +94,11 @@ def make_lists(
     compared = list(text_comparisons(documents, study))
     pooled = list(over_occupations(compared))
     every = [*pooled, *compared]
+    of_kind: dict[tuple[str, str], dict[str, FloatArray]] = {}
+    if study.prior_scope == "all":
+        for kind, those in group_by(compared, attrgetter("model", "origin")).items():
+            texts = chain.from_iterable(map(attrgetter("texts"), those))
+            of_kind[kind] = _counts_by_gender(documents, texts)
     lists_of, overall = _Lists(), _Lists()
     for done, comparison in enumerate(every):
         progress(done, len(every))
@@ -104,7 +109,7 @@ def make_lists(
         if done < len(pooled):
             occupations, made = list(map(attrgetter("occupation"), comparison.texts)), overall
         elif study.prior_scope == "all":
-            elsewhere = _elsewhere(documents, compared, comparison)
+            elsewhere = _elsewhere(documents, of_kind[comparison.model, comparison.origin], comparison)
         lists = word_lists(
             documents.counts_of(comparison.texts),
             words=words,
@@ -137,14 +142,16 @@ def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozen
 
 
 def _elsewhere(
-    documents: TextDocuments, compared: Sequence[TextComparison], comparison: TextComparison
+    documents: TextDocuments, of_kind: Mapping[str, FloatArray], comparison: TextComparison
 ) -> dict[str, FloatArray]:
     """Count words per gender in the model's other occupations, in texts of the same origin."""
-    texts: list[TextDocument] = []
-    for other in compared:
-        same_kind = (other.model, other.origin) == (comparison.model, comparison.origin)
-        if same_kind and other.occupation != comparison.occupation:
-            texts += other.texts
+    elsewhere = dict(of_kind)
+    for gender, counts in _counts_by_gender(documents, comparison.texts).items():
+        elsewhere[gender] = elsewhere[gender] - counts
+    return elsewhere
+
+
+def _counts_by_gender(documents: TextDocuments, texts: Iterable[TextDocument]) -> dict[str, FloatArray]:
     counts: dict[str, FloatArray] = {}
     for gender, of_gender in group_by(texts, lambda text: str(text.gender)).items():
         counts[gender] = np.asarray(documents.counts_of(of_gender).sum(axis=0), dtype=np.float64).ravel()

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biaskit.measures.personas.words.log_odds import blocks_of_rows
 from biaskit.records import WOMEN_AND_MEN
@@ -20,7 +21,20 @@ N_SHUFFLES, MOST_SHUFFLES = 199, 1_999  # most: of a list that none of ten times
 MOST_UNEQUAL = 1.25
 """How much longer one side's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
 
-_COUNTS_AT_ONCE = 8_000_000  # 64 MB of doubles
+AT_ONCE = 8_000_000  # counts: 64 MB of doubles
+
+
+def permuted_labels(
+    labels: Sequence[str], strata: Sequence[str], rng: np.random.Generator, n: int, groups: Sequence[str]
+) -> NDArray[np.int16]:
+    """Shuffle labels within strata: places in `groups`, `[n, documents]`; the order of documents counts."""
+    place = {group: g for g, group in enumerate(groups)}
+    shuffled = np.tile(np.array([place[label] for label in labels], dtype=np.int16), (n, 1))
+    names = np.asarray(strata, dtype=object)
+    for stratum in sorted(set(strata)):
+        members = np.flatnonzero(names == stratum)
+        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
+    return shuffled
 
 
 def permuted_counts(
@@ -35,24 +49,17 @@ def permuted_counts(
 ) -> Iterator[tuple[FloatArray, ...]]:
     """Count words by label with the labels of the documents shuffled within strata, n times.
 
-    `counts` are `[documents, W]`, `weights` `[groups, documents]` what a text weighs in each; the shuffles
-    depend on the order of the documents, not on W. Yields blocks of b shuffles, small enough to stay in the
-    cache: per group one `[b, W]` of doubles (methods/words#word-list-null).
+    `counts` are `[documents, W]`, `weights` `[groups, documents]` what a text weighs in each. Yields blocks
+    of b shuffles that stay in the cache, per group `[b, W]` doubles (methods/words#word-list-null).
     """
     from scipy.sparse import csr_matrix
 
-    place = {group: g for g, group in enumerate(groups)}
-    shuffled = np.tile(np.array([place[label] for label in labels], dtype=np.int16), (n, 1))
-    names = np.asarray(strata, dtype=object)
-    for stratum in sorted(set(strata)):
-        members = np.flatnonzero(names == stratum)
-        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
+    shuffled = permuted_labels(labels, strata, rng, n, groups)
     by_word = csr_matrix(counts.T, dtype=np.float64)  # [W, documents]
-    scale = np.ones((len(groups), len(names))) if weights is None else weights
+    scale = np.ones((len(groups), len(labels))) if weights is None else weights
     total = np.asarray(by_word.sum(axis=1)).ravel()
-    step = max(1, _COUNTS_AT_ONCE // (max(1, len(total)) * len(groups)))
-    for start in range(0, n, step):
-        some = shuffled[start : start + step].T
+    for rows in blocks_of_rows(n, len(total) * len(groups), AT_ONCE):
+        some = shuffled[rows].T
         # Without weights the last group has what the others leave.
         counted_for = range(len(groups) - (weights is None))
         by_group = [by_word @ ((some == g) * scale[g][:, None]) for g in counted_for]  # [W, step]

@@ -1,0 +1,118 @@
+"""Words that no shuffle brings to 1.96 are not scored: lists are the same (methods/words#reach)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from biaskit.measures.personas.words import shuffled_scores as module
+from biaskit.measures.personas.words.contrasts import WordList
+from biaskit.measures.personas.words.lists import word_lists
+from biaskit.measures.personas.words.log_odds import METHODS, LogOdds, Prior, is_fixed
+from biaskit.records import WOMEN_AND_MEN
+
+N_WORDS = 40
+WORDS = sorted(("the", "of", "and", *(f"x{i:02}" for i in range(N_WORDS - 3))))
+
+
+def lists(seed: int, sizes: tuple[int, int], shape: str, prior: Prior, often: float) -> list[WordList]:
+    """Lists of texts drawn with this seed: `shape` says how strata are cut, `often` how long texts are."""
+    rng = np.random.default_rng(seed)
+    genders = np.repeat(WOMEN_AND_MEN, sizes)
+    rates = often * rng.gamma(0.3, size=N_WORDS) * np.where(rng.random(N_WORDS) < 0.2, 30, 1)
+    own = rng.choice([0.2, 1, 5], size=(2, N_WORDS), p=[0.1, 0.8, 0.1])
+    counts = rng.poisson(rates * own[(genders == "male").astype(int)])
+    strata = {"one": ["p"] * len(genders), "each": [str(i) for i in range(len(genders))]}
+    strata["two"] = rng.choice(["p", "q"], len(genders)).tolist()
+    strata["occupations"] = strata["two"]
+    english = np.where(rng.random(N_WORDS) < 0.5, 0, rng.geometric(0.001, N_WORDS))
+    elsewhere = {gender: rng.poisson(3, N_WORDS) for gender in WOMEN_AND_MEN} if rng.random() < 0.3 else None
+    return word_lists(
+        csr_matrix(counts),
+        words=WORDS,
+        genders=genders.tolist(),
+        strata=strata[shape],
+        english=english,
+        seed=seed,
+        row_key=["m", "o", "r"],
+        prior=prior,
+        n_shuffles=30,
+        elsewhere=None if shape == "occupations" else elsewhere,
+        left_out=rng.random(N_WORDS) < 0.1,
+        occupations=strata[shape] if shape == "occupations" else None,
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(0, 1 << 30),
+    st.tuples(st.integers(1, 20), st.integers(1, 20)),
+    st.sampled_from(("one", "each", "two", "occupations")),
+    st.builds(Prior, st.sampled_from((0.0, 0.15, 1.0)), st.sampled_from((None, 0.001, 2.0))),
+    st.sampled_from((0.05, 1.0, 20.0)),
+)
+def test_lists_are_those_of_shuffles_that_score_every_word(
+    seed: int, sizes: tuple[int, int], shape: str, prior: Prior, often: float
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_FEWEST_OF_A_WEIGHT", 0)
+        pruned = lists(seed, sizes, shape, prior, often)
+        patch.setattr(module, "PRUNED", False)
+        assert pruned == lists(seed, sizes, shape, prior, often)
+
+
+def test_most_words_of_ordinary_texts_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    scored = module.Scores.z
+
+    def counted(self: module.Scores, target: Sequence[int], against: Sequence[int]) -> np.ndarray:
+        z = scored(self, tuple(target), tuple(against))
+        kept.append(z.shape[1])
+        return z
+
+    monkeypatch.setattr(module.Scores, "z", counted)
+    lists(5, (20, 20), "one", Prior(), 0.3)
+    assert min(kept) < max(kept) / 2  # of the shuffles, of the lists as they are
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, 1 << 30),
+    st.sampled_from(METHODS),
+    st.sampled_from((0.0, 0.15, 1.0)),
+    st.sampled_from((0.01, 0.4, 5.0)),
+    st.sampled_from((0.3, 3.0, 300.0)),
+)
+def test_no_z_of_a_random_table_exceeds_its_bound(
+    seed: int, method: str, alpha: float, c: float, often: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    both = rng.poisson(often * rng.gamma(0.5, size=N_WORDS))
+    if np.count_nonzero(both) < 2:
+        return
+    parts = rng.beta(*rng.uniform(0.05, 2, 2), size=(50, N_WORDS))
+    first = rng.binomial(both, parts).astype(np.float64)
+    english = np.where(rng.random(N_WORDS) < 0.5, 0, rng.geometric(0.01, N_WORDS)).astype(np.float64)
+    odds = LogOdds(is_fixed(WORDS), english, method, Prior(alpha, c))
+    topic = both[None].astype(np.float64)
+    terms = odds.regularise(first, both - first, topic)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = terms.bound(both.astype(np.float64))
+    z = np.abs(terms.z(first, both - first))
+    defined = ~np.isnan(bound)
+    assert not (z[:, defined] > bound[defined]).any()
+
+
+def test_the_bound_is_reached_nearly_where_one_group_has_none_of_a_word() -> None:
+    """Were it much too large, no word could be left out."""
+    both = np.array([30.0, 9_970.0])[None]
+    odds = LogOdds(np.zeros(2, dtype=bool), np.zeros(2), "marked-personas", Prior())
+    first = np.array([[30.0, 4_985.0], [0.0, 4_985.0]])
+    terms = odds.regularise(first, both - first, both)
+    z = np.abs(terms.z(first, both - first)).max(axis=0)
+    assert z[0] == pytest.approx(terms.bound(both[0])[0], rel=0.02)
