@@ -140,7 +140,11 @@ class RunResult(Printed):
         return Document(tuple(tables), self.warnings, str(shown.analysis["signature"]))
 
     def screen(self) -> Content:
-        """Gather what findings and figures are made of, from the stored tables."""
+        """Read what findings and figures are made of, from the stored tables.
+
+        >>> [part.measurement for part in probed.screen().parts]
+        ['probe']
+        """
         return stored_content(self.path)
 
     def __repr__(self) -> str:

@@ -100,7 +100,11 @@ class ComparisonResult(RunResult):
         return first_about(BETWEEN, self.content)
 
     def screen(self) -> Content:
-        """Give what the comparison was made of."""
+        """Return what the comparison was made of.
+
+        >>> len(compared.screen().parts)
+        1
+        """
         return self.content
 
 

@@ -106,7 +106,7 @@ def test_a_new_kind_is_a_folder_and_a_line(toy: Path, tmp_path: Path, capsys: An
     commands += [
         f"mentions {a} --out run --yes --format csv",
         f"mentions {a} --word quick --out quick --yes",
-        "compare run quick --out words",
+        "compare run quick --out words --verbose",
         "export run --to inspect --out logs",
     ]
     said = run(toy, work, commands, a)
@@ -132,7 +132,7 @@ def test_a_new_kind_is_a_folder_and_a_line(toy: Path, tmp_path: Path, capsys: An
     for number in (1, 2):
         assert 8 == len((work / f"shard-{number}" / "mentions.jsonl").read_text("ascii").splitlines())
     assert rows == said[f"mentions {a} --out run --yes --format csv"].splitlines()[-len(rows) :]
-    assert "word differs between the runs: " in said["compare run quick --out words"]
+    assert "word differs between the runs: " in said["compare run quick --out words --verbose"]
     assert (work / "logs" / "mentions-a-mentions.eval").is_file()
     assert "mentions: 16 texts" in page
     assert "No texts were generated" not in page

@@ -20,9 +20,9 @@ from biaskit.models.conversation import messages_of
 from biaskit.models.entry import Way
 from biaskit.records import OWN_SYSTEM, ModelIdentity, Prompt
 from biaskit.report.findings import findings
+from biaskit.report.stored import stored_content
 from biaskit.study.config import load_as
 from biaskit.workflow.analyze import rebuild_tables
-from biaskit.workflow.report import stored_content
 
 WOMEN, MEN = ("ann", "bea", "cleo", "dora"), ("al", "bo", "cy", "dan")
 SHARE = {"raw": (0.8, 0.4), "prefill": (0.9, 0.4)}  # she of she and he, of women's and men's jobs

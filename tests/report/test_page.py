@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from biaskit.common.foreign import HIDDEN, JOINERS, visible
 from biaskit.compare import check
-from biaskit.measures.personas.texts.association import ASSOCIATION_RULES
+from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.report.content import Content, Equivalence, Span
 from biaskit.report.figures import differences
 from biaskit.report.page import is_page, labels, render_page
@@ -244,7 +244,8 @@ def test_every_column_table_verdict_and_rule_has_words() -> None:
     assert verdicts == labels.VERDICTS.keys()
     assert verdicts == differences._SHAPE_OF.keys()
     assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == check.NO_DIRECTION.keys()
-    assert [*(rule.id for rule in ASSOCIATION_RULES), "not-english"] == list(labels.RULES)
+    rules = [rule.id for rule in shipped_language(ENGLISH).rules]
+    assert [*rules, "not-english", "not-read"] == list(labels.RULES)
 
 
 # --- tables --------------------------------------------------------------------------------------------

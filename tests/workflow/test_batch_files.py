@@ -392,7 +392,7 @@ def test_fewer_texts_than_asked_for_are_no_cell(cli: Cli, server: ApiServer) -> 
     [
         (("batch", "none.jsonl"), 2, "none.jsonl"),
         (("batch", "empty.jsonl"), 2, "has no answers"),
-        (("nowhere", "a.jsonl"), 1, "is not a run"),
+        (("nowhere", "a.jsonl"), 1, "no folder nowhere"),
         (("scripted", "a.jsonl"), 1, "has no API model"),
     ],
 )

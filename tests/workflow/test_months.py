@@ -58,6 +58,7 @@ def representation(month: str, **departments: tuple[int, int, int]) -> list[dict
         share = proportion(women, women + men)
         low, high = share.ci95 or (None, None)
         counts = {"n_female": women, "n_male": men, "n_nonbinary": 0, "n_not_inferred": silent}
+        counts |= {"n_texts": women + men + silent}
         numbers = {"female_share": share.estimate, "ci_low": low, "ci_high": high}
         rows.append({"model": month, "occupation": name, "template_id": "all", "n_refused": 0, "n_empty": 0}
                     | counts | numbers)  # fmt: skip

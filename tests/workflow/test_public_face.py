@@ -277,7 +277,7 @@ def test_a_name_that_no_file_can_have_is_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["load", "calibrate", "compare", "report", "cite"])
 def test_a_folder_that_is_no_run_is_named(name: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no folder elsewhere"):
+    with pytest.raises(RunError, match="is not a run"):
         getattr(bk, name)(tmp_path)
     with pytest.raises(bk.BiaskitError, match="give a result, or a run's folder"):
         getattr(bk, name)(3)

@@ -139,7 +139,7 @@ def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_p
         unfit += [fault] if (fault := said_of(tmp_path / "c")) else []
     assert unfit
     assert all("rerun the compare command" in fault for fault in unfit)
-    assert [ANALYSIS, "tests.csv"] == sorted(of(tmp_path / "c"))
+    assert [ANALYSIS, "changed_prompts.csv", "changes.csv", "tests.csv"] == sorted(of(tmp_path / "c"))
     tests = again().tests.dropna(subset=["margin"])
     of_shares = tests["quantity"].str.endswith("share")
     assert {0.01} == {*tests["margin"][of_shares]}

@@ -134,13 +134,12 @@ def probe(
 
 def _check_samples(study: ProbeStudy, models: Sequence[str], options: ProbeArguments) -> None:
     """Refuse a number of samples where none are drawn. Raises `UsageError`."""
-    asked = [name for name in ("samples", "max_samples_per_prompt") if options.get(name) is not None]
     specs = [split_label(model)[1] for model in models] or study.models.values()
     drawn = study.estimator == "sampling" or (study.estimator == "auto" and any(map(may_sample, specs)))
-    if asked and not drawn:
+    if options.get("samples") is not None and not drawn:
         raise UsageError(
-            f"--{asked[0].replace('_', '-')} is for --estimator sampling, and these probabilities are exact:"
-            " add it, or for texts beside the probabilities --continue N."
+            "--samples is for --estimator sampling, and these probabilities are exact: add it, or for texts"
+            " beside the probabilities --continue N."
         )
 
 

@@ -19,7 +19,8 @@ def headline(content: Content, *, width: int = WIDTH, said: Sequence[Finding] | 
     """Print sentences and tables in at most `width` columns; `said`: the findings, if made already."""
     tables = side_by_side(content)
     printed = [*_sentences(findings(content) if said is None else said, width, N_FINDINGS)]
-    printed += ["", render_text(Document(tables), width)] if tables else []
+    if tables:
+        printed += ["", render_text(Document(tables), width)]
     return "\n".join(printed)
 
 
