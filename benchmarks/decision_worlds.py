@@ -15,14 +15,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from biaskit.compare.comparison import MODELS
+from biaskit.measures.decisions.compare import between_models
 from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.order import decision_order
+from biaskit.runs.shares.top_k import Sought, bound_masses
 from biaskit.stats.arrays import FloatArray, IntArray
 from biaskit.stats.cases import Decisions, within_cases
 from biaskit.stats.contrasts import adjust
@@ -216,6 +221,95 @@ class Pairs:
         return pd.DataFrame(made).assign(question="invite", wording="", job="")
 
 
+RACES = ("White", "Black", "Asian", "Hispanic")
+
+
+@dataclass(frozen=True)
+class Two:
+    """Two models that decide on the same people and cases; odds change by `level`, women's by `change`."""
+
+    each: int  # people of each sex and race
+    n_cases: int
+    n_races: int = 4
+    differ: float | None = None  # of 0/1: part of cells that the second model draws anew; None: exact P
+    change: float = 0.0  # of women's log-odds, in the second model
+    level: float = 0.0  # of all log-odds, in the second model
+    effect: float = 0.0  # of women's log-odds, in both
+    women: float = 1.0  # part of women's rows that there are
+    own: float = 0.0  # SD of what a model adds of its own to a name, and to sex × case
+    name: float = 0.15
+    interaction: float = 0.1  # sex × case
+    centre: float = -0.3
+    once: bool = False  # each person in one case alone, as in postings
+    lists: tuple[int, int] | None = None  # how many tokens each model lists; None: all
+
+    def truth(self) -> float:
+        """The change of women − men."""
+        spread = float(np.sqrt(1 + self.name**2 + self.interaction**2 + 2 * self.own**2))
+        rates = [mean_rate(self.centre + x, spread) for x in (self.effect, 0.0)]
+        later = [mean_rate(self.centre + self.level + x, spread) for x in (self.effect + self.change, 0.0)]
+        return later[0] - later[1] - (rates[0] - rates[1])
+
+    def frame(self, rng: np.random.Generator) -> pd.DataFrame:
+        """Rows of decisions.csv of models a and b."""
+        n, c = 2 * self.n_races * self.each, self.n_cases
+        woman, race = np.arange(n) % 2 == 0, np.arange(n) // 2 % self.n_races
+        places = (n, c) if self.once else (n, 1)
+        sex = (~woman).astype(int)
+
+        def parts(name: float, interaction: float) -> FloatArray:
+            by_case: FloatArray = interaction * rng.standard_normal((2, c))[sex]
+            return by_case + name * rng.standard_normal(places)
+
+        both = self.centre + rng.standard_normal(c) + parts(self.name, self.interaction)
+        both = both + self.effect * woman[:, None]
+        logit = [both + parts(self.own, self.own), both + parts(self.own, self.own)]
+        logit[1] = logit[1] + self.level + self.change * woman[:, None]
+        luck = rng.random((n, c))
+        anew = np.where(rng.random((n, c)) < (self.differ or 0.0), rng.random((n, c)), luck)
+        a, b = np.indices((n, c))
+        person = a * c + b if self.once else a
+        kept = ((rng.random((n, c)) < self.women) | ~woman[:, None]).ravel()
+        made = []
+        for model, u in enumerate((luck, anew)):
+            p = expit(logit[model])
+            rows: dict[str, Any] = {"model": "ab"[model], "case": b.ravel(), "person": person.ravel()}
+            rows |= {
+                "sex": np.where(woman, "female", "male")[a.ravel()],
+                "race": np.array(RACES)[race[a.ravel()]],
+            }
+            rows |= {"selected": (u < p).astype(float).ravel()}
+            own = pd.DataFrame(rows).astype({"case": str, "person": str})
+            own["p_yes"] = None if self.differ is not None else p.ravel()
+            own["p_low"] = own["p_high"] = own["p_yes"]
+            if self.lists and self.lists[model]:
+                own = own.assign(**listed(p.ravel(), self.lists[model], rng))
+            missing = own["p_yes"].isna() if self.lists else ~kept
+            made.append(own[kept & ~missing])
+        return pd.concat(made).assign(question="hire", wording="", job="", position=None, n_answers=None)
+
+
+def listed(p: FloatArray, k: int, rng: np.random.Generator) -> dict[str, FloatArray]:
+    """What a list of the k likeliest tokens tells of P(yes) `[n]`: coverage 0.4 to 0.8, ten other tokens."""
+    words = [
+        Sought(group, text, (text,)) for group, text in (("y", "Yes"), ("y", "yes"), ("n", "No"), ("n", "no"))
+    ]
+    found = np.full((len(p), 3), np.nan)
+    for row, share in enumerate(p):
+        coverage, capital = rng.uniform(0.4, 0.8), rng.uniform(0.7, 0.98)
+        masses = [share * capital, share * (1 - capital), (1 - share) * capital, (1 - share) * (1 - capital)]
+        others = (1 - coverage) * rng.dirichlet(np.full(10, 0.5))
+        every = [*(coverage * np.array(masses)), *others]
+        texts = [*(word.text for word in words), *(f"w{n}" for n in range(10))]
+        best = sorted(
+            zip(texts, np.log(np.maximum(every, 1e-300)).tolist(), strict=True), key=lambda x: -x[1]
+        )
+        bounds = bound_masses({"": best[:k]}, k, words, ("y", "n"))
+        if sum(bounds.point):
+            found[row] = bounds.point[0] / sum(bounds.point), *bounds.share_ends("y")
+    return dict(zip(("p_yes", "p_low", "p_high"), found.T, strict=True))
+
+
 World = Crossed | Chosen | Pairs | Postings | Rows
 
 
@@ -289,6 +383,57 @@ def of_pages(world: Crossed, n_worlds: int) -> Counts:
         named += any(row.verdict in ("higher", "lower") for row in judged)
         same += judged[0].verdict == "equivalent"
     return {"named": 100 * named / n_worlds, "equivalent": 100 * same / n_worlds}
+
+
+def of_models(world: Two, n_worlds: int) -> Counts:
+    """How many pages of two models name a direction; how often the change of women − men is found, held."""
+    asked = SimpleNamespace(name="hire", choose=0)
+    study = SimpleNamespace(reference_race="White", margin={"gap": 0.05})
+    design: Any = SimpleNamespace(study=study, questions=[asked], people=())
+    names = ("named", "named change", "found", "held", "undefined", "differ")
+    counts, defined = dict.fromkeys(names, 0.0), 0
+    for rng in generators(world, n_worlds):
+        frame = world.frame(rng)
+        tests = []
+        for model, own in frame.groupby("model"):
+            tests += [gap.contrast(str(model), 0.05) for gap in gaps_of(own)]
+        changes = between_models(frame.to_dict("records"), ["a", "b"], design)
+        judged = adjust([*tests, *changes])
+        named = [row.contrast for row in judged if row.verdict in ("higher", "lower")]
+        counts["named"] += bool(named)
+        counts["named change"] += MODELS in named
+        if world.lists is None:
+            counts["differ"] += float(np.ptp(frame["selected"].to_numpy().reshape(2, -1), axis=0).sum())
+        [sex] = [row for row in changes if row.group_b == "male"]
+        if sex.p_value is None or sex.ci_low is None:
+            counts["undefined"] += 1
+            continue
+        defined += 1
+        counts["found"] += sex.p_value < 0.05
+        counts["held"] += sex.ci_low <= world.truth() <= sex.ci_high
+    shares = {name: 100 * counts[name] / n_worlds for name in ("named", "named change", "undefined")}
+    of_defined = {name: 100 * counts[name] / max(defined, 1) for name in ("found", "held")}
+    return shares | of_defined | {"differ": counts["differ"] / n_worlds, "truth": 100 * world.truth()}
+
+
+def of_lists(world: Two, n_worlds: int) -> Counts:
+    """How often women − men from lists of the likeliest tokens is found, its interval the truth."""
+    spread = float(np.sqrt(1 + world.name**2 + world.interaction**2 + 2 * world.own**2))
+    truth = mean_rate(world.centre + world.effect, spread) - mean_rate(world.centre, spread)
+    found = held = inside = 0
+    widths = []
+    for rng in generators(world, n_worlds):
+        frame = world.frame(rng)
+        gap = next(gap for gap in gaps_of(frame[frame["model"] == "a"]) if gap.row["contrast"] == "sex")
+        test = gap.contrast("a", 0.05)
+        found += test.p_value is not None and test.p_value < 0.05
+        held += test.ci_low <= truth <= test.ci_high
+        low, high = test.bounds
+        inside += low <= truth <= high
+        widths.append(high - low)
+    shares = {"found": found, "held": held, "between the bounds": inside}
+    percent = {name: 100 * n / n_worlds for name, n in shares.items()}
+    return percent | {"bounds": 100 * float(np.mean(widths)), "truth": 100 * truth}
 
 
 def of_flips(world: Crossed, n_worlds: int) -> Counts:
@@ -462,6 +607,30 @@ def worlds() -> Iterator[tuple[str, Callable[[int], Counts]]]:
         )
     women = (0.3,) * 4 + (0.0,) * 4
     yield "pages women 0.3", partial(of_pages, replace(plain, effects=women))
+    for own in (0.0, 0.3):
+        for each, n_races, n_cases in ((5, 4, 32), (10, 1, 32), (3, 1, 6)):
+            yield (
+                f"models P own {own} {n_races} races × {each} × {n_cases}",
+                partial(of_models, Two(each, n_cases, n_races, own=own)),
+            )
+    for differ in (1.0, 0.05, 0.02, 0.01):
+        for once in (False, True):
+            for n_races in (1, 4) if differ in (1.0, 0.02) else (1,):
+                world = Two(10 if n_races == 1 else 3, 20, n_races, differ, once=once)
+                yield f"models 0/1 differ {differ} races {n_races} once {once}", partial(of_models, world)
+    for once in (False, True):
+        for women in (0.15, 1.0):
+            for level in (-0.06, -0.12, -0.3):
+                world = Two(10, 20, 1, 0.0, level=level, women=women, once=once)
+                yield f"models 0/1 level {level} women {women} once {once}", partial(of_models, world)
+        for change in (0.06, 0.15, 0.4):
+            world = Two(10, 20, 1, 0.0, change, once=once)
+            yield f"models 0/1 change {change} once {once}", partial(of_models, world)
+    for k in (5, 10):
+        for effect in (0.0, 0.4):
+            lists = Two(10, 20, 1, effect=effect, lists=(k, 0))
+            yield f"lists {k} effect {effect}", partial(of_lists, lists)
+            yield f"lists change {k} effect {effect}", partial(of_models, lists)
     for each, name in ((10, 0.0), (10, 0.5), (2, 0.5)):
         yield f"flips null 2×{each} sd {name}", partial(of_flips, Crossed((each, each), 32, name, noise=0.5))
     for pair_world in (Pairs(5, 8), Pairs(20, 32), Pairs(20, 32, first_by_case=0.0), Pairs(20, 8, first=2.0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from needs import not_beside
 
+from biaskit.measures.decisions.compare import between_models
 from biaskit.measures.decisions.design import resolve
 from biaskit.measures.decisions.gaps import UNANSWERED, gaps_of
 from biaskit.measures.decisions.order import decision_order
@@ -255,3 +257,41 @@ def test_a_planned_gap_is_found_in_80_percent_of_runs() -> None:
         assert one is not None
         found += crossed_test(one.estimate, one.spread).p_value < 0.05
     assert 0.74 <= found / 300 <= 0.86
+
+
+def test_the_change_of_a_gap_lies_between_what_both_lists_leave_open() -> None:
+    after, before = decisions(), decisions()
+    before["p_yes"] = np.random.default_rng(2).random(len(before))
+    for rows, open_ in ((after, 0.02), (before, 0.05)):
+        rows["selected"] = 1.0
+        rows["p_low"], rows["p_high"] = rows["p_yes"] - open_, rows["p_yes"] + 2 * open_
+    both = pd.concat([before.assign(model="a"), after.assign(model="b")]).to_dict("records")
+    design = resolve(load_study("hiring"))  # type: ignore[arg-type]
+    change, *_ = between_models(both, ["a", "b"], design)
+    # A woman's change is from 0.02 + 2 × 0.05 less to 2 × 0.02 + 0.05 more, a man's as well.
+    assert (-0.21, 0.21) == pytest.approx(
+        (change.bound_low - change.estimate, change.bound_high - change.estimate)
+    )
+    assert change.ci_low < change.bound_low
+    assert change.bound_high < change.ci_high
+    # what lies beside shares of samples is no bound
+    sampled, *_ = between_models([{**row, "n_answers": 10} for row in both], ["a", "b"], design)
+    assert (None, change.estimate) == (sampled.bound_low, sampled.estimate)
+
+
+def test_where_few_decisions_changed_counting_alone_leaves_this_spread() -> None:
+    # Twelve women and 120 men, each decided on once; three men are selected before and not after.
+    people = [*[("female", n) for n in range(12)], *[("male", n) for n in range(120)]]
+    both = []
+    for model in ("a", "b"):
+        for sex, n in people:
+            selected = float(n % 2 and not (model == "b" and sex == "male" and n in (1, 41, 81)))
+            own = {"model": model, "case": f"c{n % 12}", "person": f"{sex}{n}", "sex": sex, "race": ""}
+            both.append({**own, "selected": selected, "question": "hire", "wording": "", "job": ""})
+    empty = dict.fromkeys(("p_yes", "p_low", "p_high", "n_answers", "position"))
+    design = resolve(load_study("hiring"))  # type: ignore[arg-type]
+    [change] = between_models([{**row, **empty} for row in both], ["a", "b"], design)
+    women, men = (2 / 14) / 14, (5 / 122 - (3 / 122) ** 2) / 122
+    half = 1.959964 * math.sqrt(women + men)
+    assert change.ci_low == pytest.approx(change.estimate - half, rel=1e-5)
+    assert change.estimate == pytest.approx(3 / 120)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
 from biaskit.measures.decisions.design import DecisionsDesign, read
@@ -17,7 +19,8 @@ from biaskit.tables.query import Row, defined, distinct, grouped
 
 ASKED = ("question", "wording", "job", "case", "person", "sex", "race", "position")
 """Columns of decisions.csv that say what was decided."""
-Decided = Mapping[tuple[Any, ...], float]
+Decided = Mapping[tuple[Any, ...], tuple[float, float, float]]
+"""By what was decided: the decision, and what it lies between."""
 Shown = tuple[int, Mapping[tuple[str, str, str], str]]
 """Of a question: how many are shown of whom one is chosen, and of each person of a pair which pair."""
 
@@ -61,17 +64,20 @@ def _shown(design: DecisionsDesign) -> dict[str, Shown]:
 
 
 def _decided(rows: Sequence[Row]) -> Mapping[str, Decided]:
-    """Map each model to its probabilities, or decisions of 0 and 1, by what was decided.
+    """Map each model to its probabilities with their bounds, or decisions of 0 and 1, by what was decided.
 
     Rows of a log that nothing tells apart are left out: nobody knows which of them another model's are.
     """
-    found: dict[str, dict[tuple[Any, ...], float]] = {}
+    found: dict[str, dict[tuple[Any, ...], tuple[float, float, float]]] = {}
     for (model,), own in grouped(rows, "model").items():
         known = grouped(defined(own, "selected"), *ASKED)  # scores have no selected
         found[model] = {}
         for key, (row, *others) in known.items():
             if not others:
-                found[model][key] = row["selected"] if row["p_yes"] is None else row["p_yes"]
+                x = row["selected"] if row["p_yes"] is None else row["p_yes"]
+                # intervals of samples stand in the same columns, and are no bounds
+                bounded = row["p_low"] is not None and row["p_high"] is not None and not row["n_answers"]
+                found[model][key] = (x, row["p_low"], row["p_high"]) if bounded else (x, x, x)
     return found
 
 
@@ -90,12 +96,16 @@ def _changes(
     for key in members[0]:
         values = [member[key] for member in members if key in member]
         if len(values) == len(members):
-            change = sum(values[:later]) / later - sum(values[later:]) / (len(values) - later)
-            rows.append({**dict(zip(ASKED, key, strict=True)), "p_yes": change})
+            after, before = np.mean(values[:later], axis=0), np.mean(values[later:], axis=0)
+            change = dict(zip(("p_yes", "p_low", "p_high"), after - before[[0, 2, 1]], strict=True))
+            counted = np.isin(np.array(values)[:, 0], (0, 1)).all()
+            rows.append({**dict(zip(ASKED, key, strict=True)), **change, "counted": counted})
     made = []
     for (question,), own in grouped(rows, "question").items():
         choice, pair_of = shown[question]
         frame, base = pd.DataFrame(own), reference_in(own, reference)
+        if frame["counted"].all():
+            frame = frame.rename(columns={"p_yes": "selected"})
         frame["pair"] = [pair_of.get((row["person"], row["sex"], row["race"]), "") for row in own]
         for gap in gaps_of(frame, reference_race=base, choice=choice, scores=True):
             if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):

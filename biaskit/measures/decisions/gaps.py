@@ -134,15 +134,21 @@ def _tested(
 def _noise(table: Table, rows: Decisions, found: WithinCases) -> float:
     """Find the variance that counting alone leaves where hardly anybody is selected, or hardly anybody not.
 
-    Formula: Σ p(1 − p)/(n + 2) over the groups, p = (s + 1)/(n + 2) of n answers (Agresti and Caffo 2000).
+    Formula: Σ p(1 − p)/(n + 2) over the groups, p = (s + 1)/(n + 2) of n answers (Agresti and Caffo 2000); of
+        changes of 0 and 1 Σ (p + q − (p − q)²)/(n + 2), p and q of those up and down (Bonett and Price 2012).
     """
     sampled = table.rows["n_answers"].where(table.rows["n_answers"] > 0)
-    if table.scores or (sampled.isna().all() and not table.counted):
+    if not table.counted and (table.scores or sampled.isna().all()):
         return 0.0
     answers = sampled.fillna(1.0).to_numpy() * found.used
-    n, s = (np.bincount(rows.group, each, minlength=2) for each in (answers, answers * table.x))
-    p = (s + 1) / (n + 2)
-    return float((p * (1 - p) / (n + 2)).sum()) if np.minimum(s, n - s).min() < FEW else 0.0
+    n = np.bincount(rows.group, answers, minlength=2)
+    up = np.bincount(rows.group, answers * np.maximum(table.x, 0), minlength=2)
+    down = np.bincount(rows.group, answers * np.maximum(-table.x, 0), minlength=2)
+    p = (up + 1) / (n + 2)
+    # decisions of 0 and 1 themselves are never down
+    q = (down + 1) / (n + 2) if table.scores else np.zeros(2)
+    few = np.minimum(up + down, n - np.maximum(up, down)).min() < FEW
+    return float(((p + q - (p - q) ** 2) / (n + 2)).sum()) if few else 0.0
 
 
 def _flips(group: IntArray, case: IntArray, selected: BoolArray) -> tuple[float, float, float | None]:

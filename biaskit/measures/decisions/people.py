@@ -35,7 +35,7 @@ class Table:
     asked: pd.DataFrame
     choice: int
     scores: bool
-    counted: bool  # x is 0 or 1
+    counted: bool  # x is 0 or 1; with `scores` the change of one from model to model
     paired: bool  # two are shown together throughout, a woman and a man of one race
 
     @property
