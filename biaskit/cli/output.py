@@ -69,8 +69,7 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         notes = replace(document, tables=(), notes=(*document.notes, READING))
         remove_abandoned(result.path, NOTES)
         write_or_refuse(result.path / NOTES, render_text(notes, READABLE).encode())
-        whole = verbose or not (result.complete or result.capped)  # why answers are missing
-        emit(f"{render_text(notes, width())}\n" if whole else first_note(document.notes, width()))
+        emit(f"{render_text(notes, width())}\n" if verbose else first_note(document.notes, width()))
         emit(f"Run: {result.path}\nPage: biaskit report {shlex.quote(str(result.path))}\n")
         if read_manifest(result.path).imported:
             emit("It shows your texts, which may name people: --no-texts leaves them out.\n")

@@ -252,6 +252,8 @@ class Left:
         content = b"".join(path.read_bytes() for path in paths if path.exists())
         analysis = folder / "tables" / "analysis.json"
         told = analysis.read_text("utf-8") if analysis.exists() else ""
+        notes = folder / "notes.txt"
+        told = " ".join(notes.read_text("utf-8").split()) + told if notes.exists() else told
         return cls(said.code, said.out, said.err, folder, content, usage_of(folder).get("toy", {}), told)
 
     @property
