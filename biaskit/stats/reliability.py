@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.welch import NO_SPREAD
@@ -134,6 +133,8 @@ def split_half(values: FloatArray, rng: np.random.Generator) -> Estimate:
     Reference: methods/reliability#halves, Spearman (1910) and Brown (1910); checked against plain loops;
         simulated in `benchmarks/ways_worlds.py`.
     """
+    from scipy.special import stdtrit
+
     n_jobs, n_templates = values.shape
     if n_templates < 2 or n_jobs < ENOUGH_JOBS:
         few = "one template" if n_templates < 2 else f"fewer than {ENOUGH_JOBS} jobs"

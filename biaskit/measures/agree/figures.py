@@ -30,7 +30,6 @@ from biaskit.report.findings.groups import jobs_of
 from biaskit.report.questions import QuestionId
 from biaskit.runs.store import slug
 from biaskit.stats.contrast import Contrast
-from biaskit.stats.contrasts import MIN_WORKFORCE_ITEMS
 from biaskit.tables.quantities import BETWEEN_KINDS, SHARES, relation
 from biaskit.tables.query import (
     Row,
@@ -49,6 +48,7 @@ TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 8
 TABLE_OF = {"answers": "probe_jobs", "texts": "representation"}
 CAPTIONS: Mapping[str, str] = words("agree")["captions"]
 GAP_NAMES = {"probe_gap": "probe gap", "represented_gap": "gap in texts", "srb_spread": "SRB spread"}
+FEWEST = 10  # occupations: of fewer no correlation is made (`stats/contrasts.py`, which imports scipy)
 TITLE = "Gaps in the probe, in texts and in words"
 
 
@@ -166,7 +166,7 @@ def gaps(content: Content) -> Iterator[Figure]:
     for (bias_type, prompt_format), rows in blocks.items():
         name = f"gaps-{slug(bias_type)}" + (f"-{slug(prompt_format)}" if several else "")
         title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(prompt_format)}' if several else ''})"
-        if len(distinct(rows, "occupation")) < MIN_WORKFORCE_ITEMS:
+        if len(distinct(rows, "occupation")) < FEWEST:
             continue
         for nth, place, some in portions(distinct(rows, "model"), PER_FIGURE):
             plot = _gaps(content, among(rows, "model", some), some, bias_type)

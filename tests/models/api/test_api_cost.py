@@ -75,7 +75,7 @@ def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit:
         said = cli(*probe(server, *CELLS), *PRICED, "--max-cost", f"{cap}", "--yes")
         assert server.in_flight_most == 50
         assert cost(server) <= cap
-        assert said.code == 3
+        assert said.code == 5
         assert f"--max-cost {cap:g} USD" in said.err
         assert "Raise --max-cost" in said.err
         assert 20 < len(said.rows) < N_PROMPTS
@@ -97,16 +97,16 @@ def test_a_cap_holds_with_fifty_requests_in_flight(cli: Ask, fifty: None, habit:
 def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> None:
     with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
         first = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "9", "--yes")
-        assert first.code == 3
+        assert first.code == 5
         kept = (first.folder / "probe.jsonl").read_bytes()
         calls = server.number
         again = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "9", "--yes")
-        assert again.code == 3
+        assert again.code == 5
         assert server.number == calls, "the cap counts what earlier starts spent"
         assert kept == (again.folder / "probe.jsonl").read_bytes()
         assert first.usage["cost"] == again.usage["cost"]
         higher = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "12", "--yes")
-        assert higher.code == 3
+        assert higher.code == 5
         assert len(first.rows) < len(higher.rows)
         assert cost(server) <= 12
         last = cli(*probe(server, *CELLS), *PRICED, "--max-cost", "90", "--yes")
@@ -347,7 +347,7 @@ def test_a_cap_holds_over_kills(folder: Path) -> None:
             process.communicate()
             assert cost(server) <= spent(Path("run")) <= cap + 1e-6
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-        assert done.returncode == 3, done.stderr
+        assert done.returncode == 5, done.stderr
         assert "--max-cost 32 USD" in done.stderr
         assert 5.0 < cost(server) <= cap
         usage = usage_of(Path("run"))["toy"]
