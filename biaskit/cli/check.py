@@ -17,8 +17,8 @@ from biaskit.errors import UsageError
 from biaskit.runs.store import find_run
 from biaskit.workflow.check import check
 
-THREE_LINES = '[[require]]\ncontrast = "models"\nmargin = 0.05'
-"""The shortest file: models must be equivalent within five points."""
+THREE_LINES = '[[require]]\ncontrast = "models"\nquantity = "binary_share"'
+"""The shortest file: models must say she and he equivalently often, within the margin of their study."""
 
 
 @click.command(

@@ -15,6 +15,7 @@ from fakes.command import Cli
 from fakes.numbered_runs import full, probe_run
 
 import biaskit as bk
+from biaskit.cli.check import THREE_LINES
 from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds, verdict_in_words
 from biaskit.compare.check_files import junit, summary
 from biaskit.compare.thresholds import read_thresholds, requirement
@@ -325,3 +326,13 @@ def test_words_of_a_row_with_a_direction() -> None:
     assert verdict_in_words(Contrast.of(row(verdict="higher", estimate=0.12, ci_low=0.05, ci_high=0.19))) == (
         "higher by 0.12 [0.05, 0.19]"
     )
+
+
+# --- the file that a user without one is shown ----------------------------------------------------------
+
+
+def test_the_three_lines_shown_are_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "check.toml"
+    file.write_text(THREE_LINES, encoding="utf-8")
+    (required,) = read_thresholds(file)
+    assert (required.contrast, required.quantity) == ("models", "binary_share")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fakes.api_server import ApiServer
 import biaskit as bk
 from biaskit.errors import BiaskitError
 from biaskit.measures.probe.design import ProbeDesign, resolve
+from biaskit.measures.probe.printing.document import _ways
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.measures.probe.ways.design import CONTROLS, reduced, ways_of
 from biaskit.models.conversation import messages_of
@@ -22,6 +24,7 @@ from biaskit.records import OWN_SYSTEM, ModelIdentity, Prompt
 from biaskit.report.findings import findings
 from biaskit.report.stored import stored_content
 from biaskit.study.config import load_as
+from biaskit.tables.schema import SCHEMAS
 from biaskit.workflow.analyze import rebuild_tables
 
 WOMEN, MEN = ("ann", "bea", "cleo", "dora"), ("al", "bo", "cy", "dan")
@@ -280,3 +283,13 @@ def test_a_server_is_asked_by_its_own_ladder_and_resumed(estimator: str, tmp_pat
     assert by_format == {*ways["estimator"]}
     assert ways[ways["gap"].isna()]["reason"].str.len().gt(0).all()
     assert not ways[ways["gap"].isna()]["counted"].any()
+
+
+def test_ways_stand_by_their_gap_and_those_without_one_last() -> None:
+    rows = []
+    for gap in (0.0, None, -0.2, 0.3):
+        row = dict.fromkeys(SCHEMAS["ways"].says)
+        rows.append(row | {"model": "m", "bias_type": "implicit", "wording": f"gap {gap}", "gap": gap})
+    (table,) = _ways({"ways": rows})
+    wordings = [re.search(r"gap [\w.-]+", " ".join(map(str, row)))[0] for row in table.rows]  # type: ignore[index]
+    assert ["gap 0.3", "gap 0.0", "gap -0.2", "gap None"] == wordings

@@ -245,6 +245,8 @@ def test_paper_has_light_colours_and_every_figure_in_the_open(browser: Browser, 
     browser.scheme("dark", media="print")
     assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert browser.run("return getComputedStyle(document.querySelector('nav')).display") == "none"
+    ground = "return getComputedStyle(document.querySelector('.verdict.higher')).backgroundColor"
+    assert browser.run(ground) == "rgba(0, 0, 0, 0)", "no ink for a badge"
 
 
 @pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")])

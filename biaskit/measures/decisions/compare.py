@@ -45,9 +45,10 @@ def compare(comparison: Comparison) -> None:
 
 def between_models(rows: Sequence[Row], models: Sequence[str], design: DecisionsDesign) -> list[Contrast]:
     """Test every pair of models of one run, later named − earlier; `rows`: of decisions.csv."""
-    decided, made, study = _decided(rows), list[Contrast](), design.study
+    decided, shown, study = _decided(rows), _shown(design), design.study
+    made: list[Contrast] = []
     for pair in model_pairs([model for model in models if model in decided]):
-        made += _changes(pair, decided, _shown(design), study.reference_race, study.margin)
+        made += _changes(pair, decided, shown, study.reference_race, study.margin)
     return made
 
 

@@ -75,7 +75,7 @@ def _ways(tables: Tables) -> Iterator[TitledTable]:
         numbers = ways_in_numbers(of_scope)
         note = words("probe")["reliability"]["note"].format(**numbers) if numbers else ""
         title = f"Ways to ask {model}, {bias_type}: gap in the share of two between groups of jobs"
-        ordered = sorted(rows, key=lambda row: -(row["gap"] or -1))
+        ordered = sorted(rows, key=lambda row: (row["gap"] is None, -(row["gap"] or 0.0)))
         yield from printed_table(title, SCHEMAS["ways"].printed, ordered, note=note)
 
 
