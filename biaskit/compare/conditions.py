@@ -12,7 +12,7 @@ from biaskit.models.options import IN_MEMORY
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.tables.reasons import do_differ
 
-NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "target_words"})
+NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "target_words", "label"})
 NO_NUMBER = frozenset(
     {"margin", "report", "reference", "skip_bad_lines", "lock", "table", "summary", "papers"}
 )

@@ -72,6 +72,7 @@ class Part:
     commands: tuple[str, ...] = ()  # how each run was made
     imported: Mapping[str, str] = field(default_factory=dict)  # of texts at hand: `source`, `read`
     claims: Mapping[str, Claim] = field(default_factory=dict)  # by name of a paper's table; absent: none
+    is_alone: bool = True  # no other part is of its kind and study
 
     @property
     def tests(self) -> list[Contrast]:
@@ -235,7 +236,8 @@ def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
     for group in groups:
         first = group[0]
         alone = counts[first.measurement, first.study] == 1
-        yield _part(group, first.study if alone else f"{first.study} ({folder_of[first.path]})")
+        study = first.study if alone else f"{first.study} ({folder_of[first.path]})"
+        yield replace(_part(group, study), is_alone=alone)
 
 
 def differ(a: StoredRun, b: StoredRun, name: str) -> bool:

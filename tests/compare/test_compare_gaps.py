@@ -509,10 +509,12 @@ def test_gaps_over_other_templates_are_not_tested(tmp_path: Path) -> None:
     assert {"represented_gap", "srb_spread"} == tested
 
 
-def test_with_one_measurement_there_are_no_gaps_and_a_note(tmp_path: Path) -> None:
-    made = compared(probe_run(tmp_path / "p", "m", "n"))
+def test_with_one_measurement_there_are_no_gaps_and_aliases_get_a_note(tmp_path: Path) -> None:
+    only_probe = probe_run(tmp_path / "p", "m", "n")
+    made = compared(only_probe, aliases={"nurse": "registered nurse"})
     assert [] == made.rows["gaps"]
     assert "only biaskit probe ran" in note(made, "no gaps")
+    assert not [said for said in compared(only_probe).notes if "gaps" in said]
 
 
 def test_a_label_of_two_runs_is_joined_by_its_own_name(tmp_path: Path) -> None:

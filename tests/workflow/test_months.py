@@ -163,6 +163,27 @@ def test_a_true_change_is_found_and_the_sentence_speaks_of_these_departments(mon
     assert "less for july than for may [" in said
 
 
+def test_an_unclear_change_has_its_number_and_texts_the_name_of_their_month(
+    months: dict[str, Path], tmp_path: Path
+) -> None:
+    result = bk.compare(months["may"], months["june"], out=tmp_path / "unclear")
+    first, *others = result.findings
+    (row,) = result.tests.to_dict("records")
+    low, high = round(100 * row["ci_low"]), round(100 * row["ci_high"])
+    assert "no-clear-difference" == row["verdict"]
+    assert first.text.startswith("In texts of these occupations, the share of women is not clearly different")
+    assert first.text.replace("\N{MINUS SIGN}", "-").endswith(f"[{low} to {high}].")
+    texts = [finding.text for finding in others if "your texts" in finding.text]
+    assert texts and all("(may)" in text or "(june)" in text for text in texts)
+
+
+def test_a_table_of_own_texts_has_no_column_without_a_number(months: dict[str, Path], tmp_path: Path) -> None:
+    result = bk.compare(months["may"], months["july"], out=tmp_path / "columns")
+    tables = result.document().tables
+    assert [["", "% by occupation"]] * 2 == [[*table.columns()] for table in tables]
+    assert not [note for note in result.warnings if "label differs" in note or "no gaps" in note]
+
+
 def test_texts_without_a_column_of_occupations_are_these_texts(tmp_path: Path) -> None:
     for month, change in (("may", 0.0), ("july", -0.4)):
         rows = [{"text": row["text"], "month": month} for row in letters(1, change)]

@@ -23,9 +23,9 @@ def compare(comparison: Comparison) -> None:
     tables, aliases = comparison.tables, comparison.aliases
     probes, written = comparison.runs("probe"), comparison.runs("personas")
     if not probes or not written:
-        if probes or written:
+        if aliases and (probes or written):  # they are for gaps alone
             only = "probe" if probes else "personas"
-            tables.notes.append(f"There are no gaps: only biaskit {only} ran.")
+            tables.notes.append(f"There are no gaps, which --aliases is for: only biaskit {only} ran.")
         return
     jobs, represented = _rows(probes, "probe_jobs"), _rows(written, "representation")
     listed = [*distinct(jobs, "job"), *distinct(represented, "occupation")]

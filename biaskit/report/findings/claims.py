@@ -108,6 +108,7 @@ def claim(
     if estimated is not None:
         every |= {"amount": amount(estimated), "ends": ends(estimated), "span": span(estimated)}
         every["measured"] = measured_at(estimated)
+        every["estimate"] = measured_at(estimated).partition(", ")[0]
         shown = number(estimated, verdict)
     if estimated is not None and CORRECTED in str(estimated.reason):
         templates = replace(templates, lead=BY_LABELS + templates.lead)

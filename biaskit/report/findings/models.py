@@ -247,15 +247,16 @@ def _templates(row: Contrast) -> Templates:
     short_subject = subject.replace(" between {groups}", "")
     if row.quantity in IN_NUMBERS:
         clear = [f"without gendered words, {subject} clearly {{higher}} for {{a}} than for {{b}}."]
-        interval = ""
+        intervals = [""]
     else:
         clear = [
             f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}{{they}}.",
             f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
             f"{short_subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}{{they}}.",
         ]
-        interval = "{measured}"
-    unclear = f"{subject} not clearly different for {{a}} and {{b}}"
+        intervals = ["{measured}", "{estimate}"]
+    same = "{} not clearly different for {{a}} and {{b}}"
+    unclear, shorter = same.format(subject), same.format(short_subject)
     return Templates(
         question="models",
         lead="{opening}, ",
@@ -264,11 +265,10 @@ def _templates(row: Contrast) -> Templates:
             "higher": clear,
             "lower": clear,
             "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}{{they}}.",),
-            "no-clear-difference": (
-                f"{unclear}{interval}{{they}}.",
-                f"{unclear.replace(subject, short_subject)}{interval}{{they}}.",
+            "no-clear-difference": [
+                *(f"{text}{interval}{{they}}." for interval, text in product(intervals, (unclear, shorter))),
                 f"{unclear}{{they}}.",
-            ),
+            ],
         },
     )
 

@@ -115,7 +115,8 @@ def whose(part: Part, model: str, n: int | None = None) -> Piece:
     """Say whose texts: 'm’s texts', 'your 2,400 texts', with the label where there are several sources."""
     texts = "texts" if n is None else count(n, "text")
     if are_imported(part):
-        return f"your {texts}" if len(part.models) < 2 else Foreign(model, f"your {texts} (", ")")
+        only = part.is_alone and len(part.models) < 2
+        return f"your {texts}" if only else Foreign(model, f"your {texts} (", ")")
     return Foreign(model, after=f"’s {texts}")
 
 

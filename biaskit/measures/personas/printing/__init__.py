@@ -31,26 +31,34 @@ def papers(part: Part, between: Mapping[str, Sequence[Row]]) -> list[PaperTable]
 
 
 def headline(part: Part) -> Iterator[TitledTable]:
-    """Make the table of women in texts: by occupation, against labour statistics, and their SRB."""
+    """Make the table of women in texts: by occupation, against labour statistics, and their SRB.
+
+    A user's own texts were not asked for the last two: without a number these have no column.
+    """
     every = occupations_of(part)
+    models = list(dict.fromkeys([*models_of(part), *distinct(every, "model")]))
     notes: dict[str, None] = {}
-    rows = []
-    for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
-        rows_of_model = where(every, model=model)
-        if shares := column(defined(rows_of_model, "female_share"), "female_share"):
-            shown = f"{percent(min(shares))} to {percent(max(shares))}"
-            if note := by_person(rows_of_model):
+    shown = []
+    for model in models:
+        rows = where(every, model=model)
+        if shares := column(defined(rows, "female_share"), "female_share"):
+            shown.append(f"{percent(min(shares))} to {percent(max(shares))}")
+            if note := by_person(rows):
                 notes[f"{model}: {note}."] = None
         else:
-            shown = UNDEFINED
-            why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
+            shown.append(UNDEFINED)
+            why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None
-        tested = _minus_workforce(part, model, notes), _srb(part, model, notes)
-        rows.append((short(model, LABEL), shown, *tested))
+    columns = {"": [short(model, LABEL) for model in models], "% by occupation": shown}
+    for head, cell_of in _TESTED.items():
+        why_not: dict[str, None] = {}
+        cells = [cell_of(part, model, why_not) for model in models]
+        if not part.imported or {*cells} != {UNDEFINED}:
+            columns[head] = cells
+            notes |= why_not
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
-    heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
-    yield listed_table(title, heads, rows, note=" ".join(notes))
+    yield listed_table(title, columns, zip(*columns.values(), strict=True), note=" ".join(notes))
 
 
 def _minus_workforce(part: Part, model: str, notes: dict[str, None]) -> str:
@@ -74,3 +82,9 @@ def _srb(part: Part, model: str, notes: dict[str, None]) -> str:
         return UNDEFINED
     ends = "" if test.ci_low is None else f" [{plain_number(test.ci_low)} to {plain_number(test.ci_high)}]"
     return f"{plain_number(test.estimate)}{ends}"
+
+
+_TESTED = {
+    "minus workforce": _minus_workforce,
+    "SRB without gendered words, women minus men": _srb,
+}
