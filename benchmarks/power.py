@@ -5,6 +5,8 @@
 For each design the smallest difference that it is said to show is set as the truth in runs whose jobs,
 templates and cells are drawn anew with the shipped variances of demo-base; with RUN (a whole
 `biaskit probe demo-base`) also in runs whose jobs and templates are those of RUN, drawn with replacement.
+The last column judges what a run without a difference says of itself, "X points would be found in 80 % of
+runs": the next run has X as its truth.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from numpy.typing import NDArray
 from biaskit.corpora.variance import CellVariance, load_cell_variance
 from biaskit.measures.probe.power import matched_samples, smallest_shown
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CellValues
-from biaskit.stats.contrast import Scope
+from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.contrasts import adjust, between_groups
+from biaskit.stats.power import difference_found
 from biaskit.stats.proportions import wilson
 from biaskit.tables.io import read_table_rows
 
@@ -83,11 +86,22 @@ def resampled_world(of: Planned, difference: float, cells: tuple[FloatArray, Flo
     return sample
 
 
-def found(world: World, rng: np.random.Generator) -> bool:
-    """Whether one run's crossed row is judged higher, as the only claim of its page."""
+def judged(world: World, rng: np.random.Generator) -> Contrast:
+    """Make one run's crossed row, judged as the only claim of its page."""
     a, b = world(rng)
-    rows = between_groups(CellValues(a), CellValues(b), scope=SCOPE, margins={})
-    return any(row["verdict"] == "higher" for row in adjust(rows) if row["kind"] == "crossed")
+    rows = adjust(between_groups(CellValues(a), CellValues(b), scope=SCOPE, margins={}))
+    return next(row for row in rows if row.kind == "crossed")
+
+
+def found(world: World, rng: np.random.Generator) -> bool:
+    """Whether one run's difference is judged higher."""
+    return judged(world, rng).verdict == "higher"
+
+
+def found_as_said(of: Planned, rng: np.random.Generator) -> tuple[bool, float]:
+    """Whether a run finds what another without a difference said would be found, and how much that is."""
+    said = difference_found(judged(normal_world(of, 0.0), rng))
+    return found(normal_world(of, said), rng), said
 
 
 def cells_of(run: Path, bias_type: str) -> tuple[FloatArray, FloatArray]:
@@ -103,6 +117,12 @@ def cells_of(run: Path, bias_type: str) -> tuple[FloatArray, FloatArray]:
         return np.array([[own[job, t] for t in templates] for job in jobs], dtype=np.float64)
 
     return of(FEMALE_DOMINATED), of(MALE_DOMINATED)
+
+
+def percent_of(n: int) -> str:
+    """Write a part of all runs in percent, with its interval."""
+    low, high = wilson(n, N_RUNS) or (0.0, 1.0)
+    return f"{100 * n / N_RUNS:.1f} [{100 * low:.1f}-{100 * high:.1f}]"
 
 
 def main(run: Path | None) -> None:
@@ -123,13 +143,15 @@ def main(run: Path | None) -> None:
             shown = []
             for world in worlds:
                 rng = np.random.default_rng(20_261_123)
-                n = sum(found(world, rng) for _ in range(N_RUNS))
-                low, high = wilson(n, N_RUNS) or (0.0, 1.0)
-                shown.append(f"{100 * n / N_RUNS:.1f} [{100 * low:.1f}-{100 * high:.1f}]")
+                shown.append(percent_of(sum(found(world, rng) for _ in range(N_RUNS))))
+            rng = np.random.default_rng(20_261_129)
+            by_itself = [found_as_said(of, rng) for _ in range(N_RUNS)]
+            median = 100 * np.median([said for _, said in by_itself])
+            own = f"{percent_of(sum(is_found for is_found, _ in by_itself))} at {median:.1f} (median)"
             size = f"{jobs} + {jobs}"
             print(
                 f"{bias_type:9} {size:>7} {templates:9} {samples or '-':>5} {100 * difference:6.1f}  "
-                + "; of the run's cells ".join(shown),
+                + f"{'; of the run’s cells '.join(shown)}; by itself {own}",
                 flush=True,
             )
 

@@ -84,13 +84,18 @@ def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
 def difference_found(row: Contrast) -> float:
     """Find the difference that a run with a row's own error finds in 80 % of cases, in the row's units.
 
-    Formula: half of the interval that the page shows + half of the 95 % interval × z(0.8)/z(0.975).
+    Formula: h + s z(0.8) √(1 + (h/s)²/ν), h: half of the interval that the page shows, s: the row's error;
+    the root is for the error of s, in this run and in the next. Without degrees of freedom ν is infinite.
     Reference: methods/averages#power.
     """
-    from scipy.special import ndtri
+    from scipy.special import ndtri, stdtrit
 
     low, high = row.shown
-    return float((high - low) / 2 + (row.ci_high - row.ci_low) / 2 * ndtri(POWER) / ndtri(0.975))
+    reach = (high - low) / 2
+    quantile = ndtri(0.975) if row.dof is None else stdtrit(row.dof, 0.975)
+    error = (row.ci_high - row.ci_low) / 2 / quantile
+    unknown = 0.0 if row.dof is None else (reach / error) ** 2 / row.dof
+    return float(reach + error * ndtri(POWER) * (1 + unknown) ** 0.5)
 
 
 def texts_to_show(row: Contrast, margin: float) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from scipy.special import stdtr, stdtrit
 from scipy.stats import nct
 
+from biaskit.stats.contrast import Contrast, Scope
 from biaskit.stats.crossed import spread_of_difference, spread_of_mean
-from biaskit.stats.power import Design, Side, power, smallest_difference
+from biaskit.stats.power import Design, Side, difference_found, power, smallest_difference
 
 N_RUNS = 3_000
 PROMISED = 0.05
@@ -115,3 +117,16 @@ def test_few_templates_have_no_small_p(n_templates: int, shown: bool) -> None:
 def test_where_nothing_varies_any_difference_shows() -> None:
     assert power(Design((Side(5, 0.0, 0.0),), 5, 0.0), 0.01) == 1.0
     assert power(Design((Side(5, 0.0, 0.0),), 5, 0.0), 0.0) == 0.0
+
+
+@pytest.mark.parametrize("n", [5, 12, 40])
+def test_what_a_run_says_would_be_found_is_found_in_about_four_of_five_runs(n: int) -> None:
+    rng, n_runs, spread = np.random.default_rng(n), 8_000, 0.02
+    sides = asdict(Scope("probe", "models", "b", "a"))
+    errors = rng.normal(0.0, spread, (2, n_runs, n)).std(axis=-1, ddof=1) / np.sqrt(n)
+    reach = errors * stdtrit(n - 1, 0.975)
+    said = []
+    for half in reach[0].tolist():
+        said.append(difference_found(Contrast(**sides, kind="paired", dof=n - 1, ci_low=-half, ci_high=half)))
+    found = float(np.mean(rng.normal(said, spread / np.sqrt(n)) > reach[1]))
+    assert 0.74 <= found <= 0.81

@@ -174,7 +174,8 @@ def test_an_unclear_change_has_its_number_and_texts_the_name_of_their_month(
     assert first.text.startswith("In texts of these occupations, the share of women is not clearly different")
     assert first.text.replace("\N{MINUS SIGN}", "-").endswith(f"[{low} to {high}].")
     texts = [finding.text for finding in others if "your texts" in finding.text]
-    assert texts and all("(may)" in text or "(june)" in text for text in texts)
+    assert texts
+    assert all("(may)" in text or "(june)" in text for text in texts)
 
 
 def test_a_table_of_own_texts_has_no_column_without_a_number(months: dict[str, Path], tmp_path: Path) -> None:
