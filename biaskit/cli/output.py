@@ -69,7 +69,8 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         notes = replace(document, tables=(), notes=(*document.notes, READING))
         remove_abandoned(result.path, NOTES)
         write_or_refuse(result.path / NOTES, render_text(notes, READABLE).encode())
-        emit(f"{render_text(notes, width())}\n" if verbose else first_note(document.notes, width()))
+        said = render_text(notes, width()) + "\n"
+        emit(said if verbose else first_note(document.notes, width(), whole=not result.complete))
         emit(f"Run: {result.path}\nPage: biaskit report {shlex.quote(str(result.path))}\n")
         if read_manifest(result.path).imported:
             emit("It shows your texts, which may name people: --no-texts leaves them out.\n")
@@ -95,17 +96,22 @@ def as_json(result: RunResult) -> dict[str, Any]:
     return about | {"findings": findings, "tables": tables}
 
 
-def first_note(notes: Sequence[str], columns: int) -> str:
-    """Render the first note, which matters most, in one line with the number of others; "" without notes."""
+def first_note(notes: Sequence[str], columns: int, *, whole: bool = False) -> str:
+    """Render the first note, which matters most, with the number of others; "" without notes.
+
+    It has one line, except for `whole`: why answers are missing, and what to do, is not cut.
+    """
     if not notes:
         return ""
     where = f" ({f'1 of {len(notes)}' if len(notes) > 1 else 'whole'}: --verbose)"
     [first] = fold(visible(notes[0].rstrip(".")), 10**6)
     room = min(columns, READABLE) - len("Note: ") - len(where)
+    if len(notes) == 1 and (whole or cell_width(first) <= room):
+        where = ""
+    if whole:
+        return "\n".join(fold(f"Note: {first}{where}.", min(columns, READABLE))) + "\n"
     if cell_width(first) > room:
         first = fold(first, room - 1)[0] + "…"
-    elif len(notes) == 1:
-        where = ""
     return f"Note: {first}{where}.\n"
 
 

@@ -357,6 +357,10 @@ def test_one_line_says_the_first_note_and_how_many_there_are(n_words: tuple[int,
         assert shown.startswith("Note: number 0 word")
         assert ("…" in shown) is (n_words[0] > 10)
         assert ("--verbose)" in shown) is (n_words != (3,))
+        whole = first_note(notes, columns, whole=True)
+        assert " ".join(whole.split()).startswith(f"Note: {notes[0]}")
+        assert max(map(len, whole.splitlines())) <= columns
+        assert ("--verbose)" in whole) is (len(notes) > 1)
 
 
 # --- going on ---------------------------------------------------------------------------------------
