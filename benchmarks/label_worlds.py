@@ -28,6 +28,7 @@ LABELLED = {1: (25, 50, 100, 200, 400), 2: (16, 64, 200)}  # by the number of pr
 CELL = ("m", "nurse")
 PLAIN = {"read": True, "requested_gender": None, "refused": False, "empty": False}
 STUDY: Any = SimpleNamespace(batch=None, per_gender=0)
+READ: Any = {"imported": True, "lacking": lambda _: {}}  # texts that are not of a study, in English
 ROW = {"model": CELL[0], "occupation": CELL[1], "template_id": "all", "reason": None}
 
 
@@ -116,7 +117,7 @@ def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
         drawn.store(folder)
         labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
         templates = tuple(dict.fromkeys(text.template_id for text in texts))
-        documents: Any = SimpleNamespace(texts=texts, imported=True, template_ids=templates)
+        documents: Any = SimpleNamespace(texts=texts, template_ids=templates, **READ)
         row = corrected(folder, labels, documents, STUDY, [ROW])[0][0]
         of_prompts = []
         for template in templates:
@@ -158,7 +159,7 @@ def false_directions(labelled: tuple[bool, bool], n_worlds: int, folder: Path) -
                 drawn = draw(texts, 10 * N_JOBS, seed)
                 drawn.store(folder)
                 labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
-                documents: Any = SimpleNamespace(texts=texts, imported=True, template_ids=("texts",))
+                documents: Any = SimpleNamespace(texts=texts, template_ids=("texts",), **READ)
                 rows = corrected(folder, labels, documents, STUDY, rows)[0]
             tables.append(rows)
         of_model = {}
