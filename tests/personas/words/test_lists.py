@@ -191,7 +191,9 @@ def test_any_texts_give_a_list_or_a_reason_and_no_word_that_the_target_lacks(
                 )
             else:
                 assert len(one.words) == one.n_marked
-                assert one.p_value is None or 0.1 <= one.p_value <= 1.0
+                # Of nine shuffles p is 0.1 at the least; where none is as long beyond the rest, 90 follow.
+                assert one.p_value is None or 0.01 <= one.p_value <= 1.0
+                assert one.p_value_beyond is None or 0.01 <= one.p_value_beyond <= 1.0
                 unequal = "times as long as" in (one.reason or "")
                 assert (one.p_value is None or unequal) == (one.longer_than_null is None)
 
