@@ -256,7 +256,10 @@ def _templates(row: Contrast) -> Templates:
         ]
         intervals = ["{measured}", "{estimate}"]
     same = "{} not clearly different for {{a}} and {{b}}"
-    unclear, shorter = same.format(subject), same.format(short_subject)
+    unclear = []
+    for interval in intervals:
+        unclear += [f"{same.format(name)}{interval}{{they}}." for name in (subject, short_subject)]
+    unclear.append(f"{same.format(subject)}{{they}}.")
     return Templates(
         question="models",
         lead="{opening}, ",
@@ -265,10 +268,7 @@ def _templates(row: Contrast) -> Templates:
             "higher": clear,
             "lower": clear,
             "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}{{they}}.",),
-            "no-clear-difference": [
-                *(f"{text}{interval}{{they}}." for interval, text in product(intervals, (unclear, shorter))),
-                f"{unclear}{{they}}.",
-            ],
+            "no-clear-difference": unclear,
         },
     )
 
