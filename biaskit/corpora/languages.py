@@ -6,15 +6,16 @@ Each is a folder `corpora/language-XX/` with a language.toml, or a user's own fo
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from biaskit.common.files import data_dir
 from biaskit.common.inputs import expanded
-from biaskit.corpora.sources import LISTS, SHIPPED, Filled, ListEntry, entry_of, read_source
+from biaskit.corpora.sources import LISTS, SHIPPED, Filled, ListEntry, entry_of, read_source, shown
 from biaskit.errors import CorpusError, UsageError, nearest
 
 ENGLISH = "en"
@@ -22,11 +23,39 @@ AUTO = "auto"  # the language is found by the words of the texts
 FILE = "language.toml"
 _FOLDER = "language-"
 
+LETTERS = r"[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+"
+"""A word that can count: letters with their marks."""
+
+
+def _code(text: str) -> str:
+    if not re.fullmatch(r"[a-z]{2,3}(?:-[a-z0-9]+)*", text):
+        raise ValueError(f"{shown(text)} is no code of a language: write one such as nl, or de-mine.")
+    return text
+
+
+def _countable(text: str) -> str:
+    for word in text.split():
+        if word != unicodedata.normalize("NFC", word.lower()) or not re.fullmatch(LETTERS, word):
+            raise ValueError(
+                f"has {shown(word)}, and words of texts are in lower case, split at apostrophes and hyphens."
+            )
+    return text
+
+
+def _regular(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{shown(pattern)} is no regular expression: {error}.") from None
+    return pattern
+
+
 Class = Literal["female", "male", "neutral"]
 _List = Annotated[list[Filled], Field(default_factory=list)]
 _Table = Annotated[dict[str, Filled], Field(default_factory=dict)]
-_Classes = dict[Class, Filled]  # words of each class, with spaces between
-_Words = Annotated[_Classes, Field(default_factory=dict)]
+_Words = Annotated[Filled, AfterValidator(_countable)]  # with spaces between
+_Regular = Annotated[str, AfterValidator(_regular)]
+_Pairs = list[Annotated[list[_Regular], Field(min_length=2, max_length=2)]]
 
 
 class NotCounted(ListEntry):
@@ -44,11 +73,11 @@ class NotCounted(ListEntry):
 class Avoided(ListEntry):
     """Forms that name a woman or a man: `pairs` in both orders, `one_way` as they stand; all are patterns."""
 
-    pairs: list[list[Filled]] = Field(default_factory=list)
-    one_way: list[list[Filled]] = Field(default_factory=list)
-    join: str = r"\s?[/|]\s?"  # what stands between them
-    bracketed: str = r"\s?\(%other%\)"
-    also: str = ""
+    pairs: _Pairs = Field(default_factory=list)
+    one_way: _Pairs = Field(default_factory=list)
+    join: _Regular = r"\s?[/|]\s?"  # what stands between them
+    bracketed: _Regular = r"\s?\(%other%\)"
+    also: _Regular = ""
 
 
 class Rule(ListEntry):
@@ -77,7 +106,7 @@ _BY_WORDS = (
 class Language(ListEntry):
     """A language as its language.toml describes it."""
 
-    code: Filled
+    code: Annotated[Filled, AfterValidator(_code)]
     name: Filled  # in English
     offers: list[Literal["represented", "words", "srb", "outcomes"]]
     why_not: str = ""  # why nothing is offered
@@ -85,13 +114,15 @@ class Language(ListEntry):
     such_as: _List  # two of its words, as pages show them
     traps: _List  # what its rules get wrong, a sentence each
     tokenizer: Literal["papers", "words"] = "words"
-    function_words: Filled  # without pronouns
+    function_words: _Words  # without pronouns
     nonbinary: _List  # searched in the lower-cased text, also inside words
-    words: _Words
-    honorifics: Annotated[dict[str, _Classes], Field(default_factory=dict)]
+    words: Annotated[dict[Class, _Words], Field(default_factory=dict)]
+    honorifics: Annotated[dict[str, dict[Class, _Words]], Field(default_factory=dict)]
     """More words, by the study's key; English has it."""
     only_with: _Table  # word → what must stand somewhere in the lower-cased text
-    titles: _Words  # as written, before a capitalised word
+    titles: Annotated[
+        dict[Class, Filled], Field(default_factory=dict)
+    ]  # as written, before a capitalised word
     parts: _Table
     avoided: Avoided = Avoided()
     not_counted: list[NotCounted] = Field(default_factory=list)
@@ -145,16 +176,31 @@ class Language(ListEntry):
     @cached_property
     def patterns(self) -> Mapping[str, re.Pattern[str]]:
         """The pattern of each `not_counted` rule, by its id."""
-        return {rule.id: re.compile(self._filled(rule.pattern)) for rule in self.not_counted}
+        return {rule.id: re.compile(self.filled(rule.pattern)) for rule in self.not_counted}
 
-    def _filled(self, pattern: str) -> str:
+    def filled(self, pattern: str) -> str:
+        """Put parts into a pattern, without the ends of its lines."""
         titled = "|".join(map(str.title, self.of_function))
         for name, part in (*self.parts.items(), ("Function_words", titled)):
             pattern = pattern.replace(f"%{name}%", part)
         return re.sub(r"\n\s*", "", pattern)
 
 
-def _by_word(*lists: _Classes) -> dict[str, str]:
+def blanked(pattern: re.Pattern[str], text: str) -> str:
+    """Blank what a pattern finds, or its group `out` where it has one; all that is left keeps its place."""
+
+    def blank(match: re.Match[str]) -> str:
+        if "out" not in match.re.groupindex:
+            return " " * len(match[0])
+        start, end = (place - match.start() for place in match.span("out"))
+        return (
+            match[0] if match["out"] is None else f"{match[0][:start]}{' ' * (end - start)}{match[0][end:]}"
+        )
+
+    return pattern.sub(blank, text)
+
+
+def _by_word(*lists: Mapping[Class, str]) -> dict[str, str]:
     of_words: dict[str, str] = {}
     for one in lists:
         for name, words in one.items():
@@ -181,27 +227,61 @@ def language(name: str) -> Language:
 
     Raises `UsageError` for an unknown one, with those that have rules, and `CorpusError` for a bad folder.
     """
+    known = shipped_languages()
     if isinstance(name, str) and "/" in name:
         path = expanded(name)
         path = path / FILE if path.is_dir() else path
-        return _checked(LISTS.toml(path), str(path))
-    known = shipped_languages()
-    if not isinstance(name, str) or name not in known or not known[name].has_rules:
-        reason = f"{known[name].name} has no rules: {known[name].why_not}" if name in known else ""
-        listed = ", ".join(code for code, one in known.items() if one.has_rules)
+        return _own(_checked(LISTS.toml(path), str(path)), str(path))
+    with_rules = [code for code, one in known.items() if one.has_rules]
+    if name not in with_rules:
+        wrong = f"There is no language {str(name)[:40]!r}.{nearest(str(name), with_rules)}"
+        if name in known:
+            wrong = f"{known[name].name} has no rules: {known[name].why_not}."
+        listed = ", ".join(with_rules)
         raise UsageError(
-            f"{reason or f'There is no language {str(name)[:40]!r}'}.{nearest(str(name), known)}"
-            f" With rules: {listed}, or the path of a folder of your own (./language-XX)."
+            f"{wrong} With rules: {listed}, or the path of a folder of your own (./language-XX)."
         )
     return known[name]
 
 
+def _own(read: Language, where: str) -> Language:
+    """Check what a language of a user's own may say."""
+    shipped = shipped_languages().get(read.code)
+    if shipped:
+        raise CorpusError(
+            f"{where}: {read.code!r} is the code of {shipped.name}, which is shipped."
+            f" Give yours another, such as {read.code}-mine."
+        )
+    if read.offers != ["represented"]:
+        raise CorpusError(f'{where}: words are read in English only. Write offers = ["represented"].')
+    return read
+
+
 def _checked(content: Mapping[str, object], where: str) -> Language:
-    """Check a language: its keys, and that its patterns are regular expressions."""
+    """Check a language: its keys, its words, and each rule by its own examples."""
     read = entry_of(Language, content, where)
-    try:
-        read.avoided_pattern.search("")
-        read.patterns.get("")
-    except re.error as error:
-        raise CorpusError(f"{where}: {error.pattern!r} is no regular expression: {error}.") from None
+    for name in ("female", "male") if read.has_rules else ():
+        if name not in read.words:
+            raise CorpusError(
+                f"{where}: [words] has none of the class {name}. Write them, with spaces between."
+            )
+    words = " ".join(read.words.values()).split()
+    if doubled := [word for word in words if words.count(word) > 1]:
+        raise CorpusError(f"{where}: [words] has {shown(doubled[0])} in two classes. Write it once.")
+    ids = [rule.id for rule in read.not_counted]
+    for rule in read.not_counted:
+        at = f"{where}: rule {shown(rule.id)}"
+        if ids.count(rule.id) > 1:
+            raise CorpusError(f"{where}: two rules have the id {shown(rule.id)}. Give each its own.")
+        try:
+            pattern = re.compile(read.filled(rule.pattern))
+        except re.error as error:
+            raise CorpusError(f"{at}: {shown(error.pattern)} is no regular expression: {error}.") from None
+        left_out, counts = shown(rule.left_out), shown(rule.counts)
+        if blanked(pattern, rule.left_out) == rule.left_out:
+            raise CorpusError(
+                f"{at}: its pattern leaves nothing out of left_out, {left_out}. Mend one of both."
+            )
+        if blanked(pattern, rule.counts) != rule.counts:
+            raise CorpusError(f"{at}: its pattern leaves a word out of counts, {counts}. Mend one of both.")
     return read

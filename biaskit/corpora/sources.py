@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -86,9 +86,16 @@ def entry_of(kind: type[E], values: object, where: str) -> E:
 def _explained(problem: Mapping[str, Any], kind: type[ListEntry]) -> str:
     if not problem["loc"]:
         return " is not a table of keys. Write KEY = VALUE."
-    key, value = [part for part in problem["loc"] if isinstance(part, str)][-1], problem["input"]
-    known = list(kind.model_fields)
+    loc, value = problem["loc"], problem["input"]
+    if loc[-1] == "[key]":  # pydantic's word for a key that a table cannot have
+        loc = (*loc[:-2], "key")
+    *tables, key = [part for part in loc if isinstance(part, str)]
+    if tables:  # as TOML writes them; [[tables]] with their number
+        numbered = isinstance(loc[1], int)
+        place = f"[[{tables[0]}]] {loc[1] + 1}" if numbered else f"[{'.'.join(tables)}]"
+        return f": {place}{_explained({**problem, 'loc': (key,)}, _kind_of(tables, kind))}"
     if problem["type"] == "extra_forbidden":
+        known = [field.alias or name for name, field in kind.model_fields.items()]
         return f": unknown key {shown(key)}.{nearest(key, known)} Known: {', '.join(known)}."
     if problem["type"] in ("missing", "string_too_short"):
         return f": {key} is missing or empty. Write one."
@@ -102,6 +109,15 @@ def _explained(problem: Mapping[str, Any], kind: type[ListEntry]) -> str:
     if problem["type"] in ("list_type", "too_short"):
         return f': {shown(key)} is empty or not a list. Write a list of texts, like ["He", "Him"].'
     return f": {key} {shown(value)}: {problem['msg'].lower()}."
+
+
+def _kind_of(tables: Iterable[str], kind: type[ListEntry]) -> type[ListEntry]:
+    """Find what an entry of the table holds that `tables` lead to from `kind`."""
+    for table in tables:
+        held = [field.annotation for name, field in kind.model_fields.items() if table in (name, field.alias)]
+        kinds = [*held, *(part for one in held for part in get_args(one))]
+        kind = next((one for one in kinds if isinstance(one, type) and issubclass(one, ListEntry)), kind)
+    return kind
 
 
 def check_label(text: str, what: str) -> str:

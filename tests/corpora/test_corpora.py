@@ -165,7 +165,7 @@ def test_a_shipped_file_that_is_gone_is_named(copy_of_corpora: Path) -> None:
         ("corpus:gasp/corpus.toml: year is missing", "year = 2025\n", ""),
         ("corpus:gasp/corpus.toml: title is missing or empty. Write one.", "title = ", "# "),
         ("corpus:gasp/corpus.toml: unknown key 'license'. Did you mean", "licence = ", "license = "),
-        ("corpus:gasp/corpus.toml: unknown key 'sha1'.", "sha256", "sha1"),
+        ("corpus:gasp/corpus.toml: [[file]] 1: unknown key 'sha1'.", "sha256", "sha1"),
     ],
 )
 def test_a_wrong_corpus_toml_is_an_error_of_one_line(
@@ -435,8 +435,8 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
         (SETS, "e.toml", '[sets.s]\nform = "both"\n', "e.toml, set 's': unknown"),
         (SETS, "e.toml", 'sets.s = ["x"]\n', "e.toml, set 's' is not a table"),
         (SETS, "e.toml", '[groups]\na = ["x"]\n', "e.toml needs at least two groups"),
-        (SETS, "e.toml", '[groups]\na = ["x"]\nb = []\n', "e.toml: 'b' is empty"),
-        (SETS, "e.toml", '[groups]\na = ["x"]\nb = [5]\n', "e.toml: b is 5"),
+        (SETS, "e.toml", '[groups]\na = ["x"]\nb = []\n', "e.toml: [groups]: 'b' is empty"),
+        (SETS, "e.toml", '[groups]\na = ["x"]\nb = [5]\n', "e.toml: [groups]: b is 5"),
         (
             SETS,
             "e.toml",

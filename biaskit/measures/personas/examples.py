@@ -7,8 +7,9 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from biaskit.corpora.languages import AUTO, ENGLISH
-from biaskit.measures.personas.texts.association import Honorifics, counted_places
+from biaskit.corpora.languages import ENGLISH, Language, language, shipped_language, shipped_languages
+from biaskit.errors import UsageError
+from biaskit.measures.personas.texts.association import Counted, Honorifics, counted_places
 from biaskit.measures.personas.texts.outcomes import text_outcome
 from biaskit.measures.personas.texts.tokens import letters, tokeniser
 from biaskit.records import ALL
@@ -75,14 +76,12 @@ def show(
             stored[key] = text, row.get("finish_reason")
         contexts.add(key, text, association)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
-    reading_of: dict[str, dict[str, Any]] = {}  # model → how a text of it is read
+    english, reads = shipped_language(ENGLISH), dict[str, Language | None]()  # model → how its texts are read
     for model, read in (languages or {}).items():
-        own = str(choices.get("language", AUTO)) if read.get("found") == "given" else read.get("language")
-        reading_of[model] = {"honorifics": honorifics, "language": own}
-    plainly = {"honorifics": honorifics, "language": ENGLISH}
+        reads[model] = _of_record(read.get("language"), str(choices.get("language")))
     outcomes = {}
     for key, (text, finish) in stored.items():  # in words of English
-        is_english = reading_of.get(str(associations[key]["model"]), plainly)["language"] == ENGLISH
+        is_english = reads.get(str(associations[key]["model"]), english) is english
         outcomes[key] = text_outcome(text, finish).outcome if is_english else PERSON
     rare: dict[tuple[object, str], list[str]] = {}
     for key, row in associations.items():
@@ -91,12 +90,22 @@ def show(
     for keys in rare.values():
         chosen |= dict.fromkeys(keys[:PER_OUTCOME])
     examples = []
-    for key in chosen:
-        if key in stored:
-            row = associations[key]
-            reading = reading_of.get(str(row["model"]), plainly)
-            examples.append(_example(stored[key][0], row, reading, outcomes[key]))
+    for key in filter(stored.__contains__, chosen):
+        text, row, places = stored[key][0], associations[key], tuple[Counted, ...]()
+        if (own := reads.get(str(row["model"]), english)) is not None:
+            places = counted_places(text, honorifics=honorifics, language=own)
+        examples.append(_example(text, row, places, outcomes[key]))
     return Shown(examples, *contexts.shown())
+
+
+def _of_record(code: str | None, given: str) -> Language | None:
+    """Find the language that texts were read in; None: in none, or its folder is no longer what it was."""
+    if code is None:
+        return None
+    try:
+        return language(code if code in shipped_languages() else given)
+    except UsageError:
+        return None
 
 
 _KIND = ("occupation", "origin", "requested_gender", "gender", "debiasing_id", "context")
@@ -109,10 +118,10 @@ def _rank(row: Row) -> tuple[object, ...]:
     return row["origin"] != "inferred", asked, gender, row.get("debiasing_id") or 0
 
 
-def _example(text: str, row: Row, reading: Mapping[str, Any], outcome: str) -> ExampleText:
+def _example(text: str, row: Row, places: Iterable[Counted], outcome: str) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
     spans = []
-    for place in counted_places(text, **reading) if reading["language"] else ():  # none: not read
+    for place in places:
         if place.end <= len(shown):
             spans.append(Span(place.start, place.end, place.counts_as))
     of_row: dict[str, Any] = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}

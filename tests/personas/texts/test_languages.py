@@ -105,6 +105,26 @@ def test_real_texts_are_recognised_by_the_largest_share_of_function_words(code: 
     assert reading.texts[code if code in LANGUAGES else ""] >= 0.98 * sum(reading.texts.values())
 
 
+STRANGERS = (
+    "Zij werkt als arts in het ziekenhuis van de stad en woont met haar kat in een klein huis aan de rivier,"
+    " waar het in de zomer erg druk is met toeristen uit het hele land.",
+    "Hun arbejder som læge på hospitalet i byen og bor med sin kat i et lille hus ved åen, hvor der om"
+    " sommeren er mange turister fra hele landet. Han arbejder som kok på en restaurant ved havnen.",
+    "Ona pracuje jako lekarka w szpitalu w mieście i mieszka z kotem w małym domu nad rzeką, gdzie latem jest"
+    " bardzo dużo turystów z całego kraju. On pracuje jako kucharz w restauracji.",
+    "Ona pracuje jako lékařka v městské nemocnici a žije se svou kočkou v malém domě u řeky, kde je v létě"
+    " hodně turistů z celé země. On pracuje jako kuchař v restauraci v přístavu.",
+)
+"""Dutch, Danish, Polish, Czech."""
+
+
+@pytest.mark.parametrize("text", STRANGERS)
+def test_a_language_without_a_folder_is_named_as_none_of_ours(text: str) -> None:
+    found = LanguageEvidence()
+    found.add(text)
+    assert found.reading().texts == {"": 1}
+
+
 @pytest.mark.parametrize("code", FOREIGN)
 def test_imitated_texts_have_the_rates_that_are_promised(code: str) -> None:
     rows = [row for row in pairs_of(code) if row["pronoun"] == "yes"]
@@ -170,6 +190,111 @@ def test_a_language_in_a_folder_of_ones_own_gives_a_share(tmp_path: Path) -> Non
     (folder / "language.toml").write_text(f'{TOY}\n[avoided]\nalso = "("\n', "utf-8")
     with pytest.raises(CorpusError, match="no regular expression"):
         associate_gender("wana", language=str(folder))
+
+
+RULED = f"""{TOY}
+[[not_counted]]
+id = "thing"
+reason = "After ta it is a thing."
+left_out = "ta kulo li suli"
+counts = "kulo li suli"
+pattern = '\\bta (?P<out>kulo)\\b'
+"""
+
+
+def message_of(folder: Path, written: str) -> str:
+    """Return what is said of a language so written, after the place of its file."""
+    (folder / "language.toml").write_text(written, "utf-8")
+    with pytest.raises((CorpusError, UsageError)) as caught:
+        associate_gender("wana li moku", language=str(folder))
+    return str(caught.value).removeprefix(str(folder / "language.toml"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('code = "tk"', 'code = "de"', ": 'de' is the code of German, which is shipped."),
+        (
+            'code = "tk"',
+            'code = "auto"',
+            ": code 'auto' is no code of a language: write one such as nl",
+        ),
+        ('["represented"]', '["represented", "words"]', ": words are read in English only."),
+        ('female = "wana"\n', "", ": [words] has none of the class female."),
+        ('female = "wana"', 'female = "wana kulo"', ": [words] has 'kulo' in two classes."),
+        ('female = "wana"', 'female = "Wana"', ": [words]: female has 'Wana'"),
+        ('female = "wana"', 'female = "wa\'na"', ': [words]: female has "wa\'na"'),
+        ('female = "wana"', 'female = ["wana"]', ": [words]: female is ['wana'], which is not a text."),
+        ("li e la", "Li e la", ": function_words has 'Li'"),
+        ("ta (?P", "ta ((?P", ": rule 'thing': "),
+        (
+            "ta (?P",
+            "to (?P",
+            ": rule 'thing': its pattern leaves nothing out of left_out, 'ta kulo li suli'.",
+        ),
+        (
+            '"kulo li',
+            '"ta kulo li',
+            ": rule 'thing': its pattern leaves a word out of counts, 'ta kulo li suli'.",
+        ),
+        ("reason =", "because =", ": [[not_counted]] 1: unknown key 'because'. Known: id, reason, pattern,"),
+        ('reason = "After ta it is a thing."', "", ": [[not_counted]] 1: reason is missing or empty."),
+        ("[[not_counted]]", "[relatives]", ": unknown key 'relatives'. Did you mean 'titles'? Known: code,"),
+        (
+            "[[not_counted]]",
+            "[avoided]\njoin = '('\n[[not_counted]]",
+            ": [avoided]: join '(' is no regular expression: ",
+        ),
+        (
+            "[[not_counted]]",
+            '[avoided]\npairs = [["wana", "kulo", "ona"]]\n[[not_counted]]',
+            ": [avoided]: pairs ['wana', 'kulo', 'ona']: ",
+        ),
+        (
+            "[[not_counted]]",
+            f"{RULED[RULED.index('[[not') :]}\n[[not_counted]]",
+            ": two rules have the id 'thing'.",
+        ),
+    ],
+)
+def test_a_language_written_wrong_is_one_line_with_its_place(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert RULED.count(old) == 1
+    said = message_of(tmp_path, RULED.replace(old, new))
+    assert said.startswith(message), said
+    assert "\n" not in said
+    assert len(said) < 300 or "Known:" in said
+
+
+def test_a_page_is_made_where_the_folder_is_no_longer(tmp_path: Path) -> None:
+    (tmp_path / "language.toml").write_text(TOY, "utf-8")
+    texts = ["wana li moku e kili lon tomo pi jan", "kulo li lape lon supa la ona"]
+    result, _ = share_in(texts, tmp_path / "run", language=str(tmp_path))
+    bk.report(result, out=tmp_path / "here.html")
+    marked = '<mark class="female">wana<'
+    assert marked in (tmp_path / "here.html").read_text("utf-8")
+    (tmp_path / "language.toml").unlink()
+    bk.report(tmp_path / "run", out=tmp_path / "there.html")
+    there = (tmp_path / "there.html").read_text("utf-8")
+    assert marked not in there
+    assert "wana li moku" in there
+
+
+AFTER = """
+[[not_counted]]
+id = "after"
+reason = "After kulo it is a thing."
+left_out = "kulo wana li suli"
+counts = "wana li suli"
+pattern = '\\bkulo (?P<out>wana)\\b'
+"""
+
+
+def test_rules_work_in_their_order_each_on_what_those_before_left(tmp_path: Path) -> None:
+    (tmp_path / "language.toml").write_text(RULED + AFTER, "utf-8")
+    found = associate_gender("ta kulo wana", language=str(tmp_path))
+    assert (found.n_female, found.n_male) == (1, 0), "no kulo is left before wana"
 
 
 def test_the_code_holds_no_word_of_a_language() -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from biaskit.common.marks import legible
 from biaskit.common.wording import short
-from biaskit.corpora.languages import ENGLISH, Language, shipped_language
+from biaskit.corpora.languages import ENGLISH, LETTERS, Language, blanked, shipped_language
 from biaskit.corpora.languages import language as language_of
 from biaskit.errors import UsageError, nearest
 from biaskit.measures.personas.texts.english import english_parts
@@ -124,24 +124,16 @@ def _of_somebody(text: str, read: Language) -> str:
     avoided = False
     for rule in read.not_counted:
         if not (rule.first or avoided):
-            text, avoided = read.avoided_pattern.sub(_blank, text), True
+            text, avoided = blanked(read.avoided_pattern, text), True
         pattern = read.patterns[rule.id]
         if not (rule.not_in_capitals and pattern.search(text) and _in_capitals(text)):
-            text = pattern.sub(_blank, text)
-    return text if avoided else read.avoided_pattern.sub(_blank, text)
+            text = blanked(pattern, text)
+    return text if avoided else blanked(read.avoided_pattern, text)
 
 
 def _in_capitals(text: str) -> bool:
     words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
     return 2 * sum(map(str.isupper, words)) > len(words)
-
-
-def _blank(match: re.Match[str]) -> str:
-    """Blank a match, or its group `out` where the pattern has one; nothing where that found nothing."""
-    if "out" not in match.re.groupindex:
-        return " " * len(match[0])
-    start, end = (place - match.start() for place in match.span("out"))
-    return match[0] if match["out"] is None else f"{match[0][:start]}{' ' * (end - start)}{match[0][end:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +174,9 @@ def counted_places(
 
 
 _TOKEN = re.compile(r"\S+")
-# Letters with their marks; what is joined to others by ( · * : _ @ / is an inclusive form, and no word.
+# What is joined to others by ( · * : _ @ / is an inclusive form, and no word.
 _JOINS = "[(·*:_@/]"
-_WORD = re.compile(
-    rf"(?<![^\W_]{_JOINS})(?<![^\W_])[^\W\d_](?:[^\W\d_]|[\u0300-\u036f])*+(?!{_JOINS}[^\W_]|\d)"
-)
+_WORD = re.compile(rf"(?<![^\W_]{_JOINS})(?<![^\W_]){LETTERS}(?!{_JOINS}[^\W_]|\d)")
 
 
 def _words(text: str, classes: Mapping[str, str]) -> Iterator[Counted]:
