@@ -222,39 +222,35 @@ def shipped_language(code: str) -> Language:
     return _checked(LISTS.parsed_toml(text, where), where)
 
 
-def language(name: str) -> Language:
+def language(name: str | Language) -> Language:
     """Find a language by its code, or read the folder that `name` is the path of (with a slash).
 
     Raises `UsageError` for an unknown one, with those that have rules, and `CorpusError` for a bad folder.
     """
+    if isinstance(name, Language):
+        return name
     known = shipped_languages()
     if isinstance(name, str) and "/" in name:
         path = expanded(name)
         path = path / FILE if path.is_dir() else path
-        return _own(_checked(LISTS.toml(path), str(path)), str(path))
-    with_rules = [code for code, one in known.items() if one.has_rules]
-    if name not in with_rules:
+        own = _checked(LISTS.toml(path), str(path))
+        if own.code in known:
+            raise CorpusError(
+                f"{path}: {own.code!r} is the code of {known[own.code].name}, which is shipped."
+                f" Give yours another, such as {own.code}-mine."
+            )
+        if own.offers != ["represented"]:
+            raise CorpusError(f'{path}: words are read in English only. Write offers = ["represented"].')
+        return own
+    if not isinstance(name, str) or name not in known or not known[name].has_rules:
+        with_rules = [code for code, one in known.items() if one.has_rules]
         wrong = f"There is no language {str(name)[:40]!r}.{nearest(str(name), with_rules)}"
-        if name in known:
-            wrong = f"{known[name].name} has no rules: {known[name].why_not}."
-        listed = ", ".join(with_rules)
+        if str(name) in known:
+            wrong = f"{known[str(name)].name} has no rules: {known[str(name)].why_not}."
         raise UsageError(
-            f"{wrong} With rules: {listed}, or the path of a folder of your own (./language-XX)."
+            f"{wrong} With rules: {', '.join(with_rules)}, or the path of a folder of your own (./language-XX)."
         )
     return known[name]
-
-
-def _own(read: Language, where: str) -> Language:
-    """Check what a language of a user's own may say."""
-    shipped = shipped_languages().get(read.code)
-    if shipped:
-        raise CorpusError(
-            f"{where}: {read.code!r} is the code of {shipped.name}, which is shipped."
-            f" Give yours another, such as {read.code}-mine."
-        )
-    if read.offers != ["represented"]:
-        raise CorpusError(f'{where}: words are read in English only. Write offers = ["represented"].')
-    return read
 
 
 def _checked(content: Mapping[str, object], where: str) -> Language:

@@ -63,7 +63,7 @@ def associate_gender(
     Returns `gender` (female, male, nonbinary, None), the rule that said so (`rule_id`), and the words counted
     (`n_female`, `n_male`, `n_neutral`). Raises `UsageError` for what is no text, and an unknown language.
     """
-    read = _read_in(language)
+    read = language_of(language)
     classes, titles = _classes(honorifics, read), _counts_titles(honorifics, read)
     if not isinstance(text, str):
         raise UsageError(f"A gender can only be inferred from a text; this is {type(text).__name__}.")
@@ -97,10 +97,6 @@ def associate_answer(
     if finish in NOT_INFERRED or not text.strip():
         return replace(association, gender=None, rule_id=None)
     return association
-
-
-def _read_in(named: str | Language) -> Language:
-    return named if isinstance(named, Language) else language_of(named)
 
 
 def _classes(honorifics: str, read: Language) -> Mapping[str, str]:
@@ -154,7 +150,7 @@ def counted_places(
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
     """
-    read = _read_in(language)
+    read = language_of(language)
     text, classes, places = _of_somebody(text, read), _classes(honorifics, read), list[Counted]()
     lowered = text.lower()
     if read.tokenizer == "papers":

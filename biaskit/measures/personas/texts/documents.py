@@ -409,15 +409,13 @@ def _as_read(
         reading = readings[text.model]
         of_text, is_read = text.association, reading.reads(text.english, text.told)
         if not is_read:
-            of_text = replace(
-                of_text, gender=None, rule_id="not-english" if reading.is_english else "not-read"
-            )
+            why = "not-english" if reading.is_english else "not-read"
+            of_text = replace(of_text, gender=None, rule_id=why)
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
         outcome = text.outcome if text.english or reading.offers("outcomes") else None
-        as_read = replace(text, association=of_text, read=is_read, copy_of=copy_of, alone=alone)
-        as_read = replace(as_read, outcome=outcome)
-        found.append(replace(as_read, requested_gender=gender))
+        text = replace(text, association=of_text, read=is_read, outcome=outcome)
+        found.append(replace(text, requested_gender=gender, copy_of=copy_of, alone=alone))
     return tuple(found)
 
 

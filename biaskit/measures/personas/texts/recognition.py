@@ -85,17 +85,10 @@ class LanguageReading:
 
     def record(self) -> dict[str, object]:
         """Describe it for analysis.json; of all texts, those in each language by its code."""
+        own, kept = self.language, {"name", "read_by", "such_as", "traps", "measured"}
         texts = {code or "other": n for code, n in self.texts.items()}
-        about: dict[str, object] = {
-            "language": None,
-            "found": self.found,
-            "texts": texts,
-            "n_texts": self.english.n_texts,
-        }
-        if self.language is None:
-            return about
-        kept = {"name", "read_by", "such_as", "traps", "measured"}
-        return about | {"language": self.language.code, **self.language.model_dump(include=kept)}
+        about: dict[str, object] = {"language": own and own.code, "found": self.found, "texts": texts}
+        return about | {"n_texts": self.english.n_texts} | (own.model_dump(include=kept) if own else {})
 
 
 @dataclass(slots=True)
