@@ -247,8 +247,9 @@ def language(name: str | Language) -> Language:
         wrong = f"There is no language {str(name)[:40]!r}.{nearest(str(name), with_rules)}"
         if str(name) in known:
             wrong = f"{known[str(name)].name} has no rules: {known[str(name)].why_not}."
+        listed = ", ".join(with_rules)
         raise UsageError(
-            f"{wrong} With rules: {', '.join(with_rules)}, or the path of a folder of your own (./language-XX)."
+            f"{wrong} With rules: {listed}, or the path of a folder of your own (./language-XX)."
         )
     return known[name]
 

@@ -80,6 +80,7 @@ def test_an_unknown_language_is_one_line_that_lists_those_with_rules() -> None:
             associate_gender("Zij leest.", language=name)
         assert "\n" not in str(caught.value)
     assert "Spanish has no rules: its texts often name no subject" in str(caught.value)
+    assert "Did you mean" not in str(caught.value)
 
 
 # --- which language -------------------------------------------------------------------------------------
