@@ -124,6 +124,9 @@ def test_a_language_without_a_folder_is_named_as_none_of_ours(text: str) -> None
     found = LanguageEvidence()
     found.add(text)
     assert found.reading().texts == {"": 1}
+    assert found.reading().reason == (
+        "1 of 1 text are in another language, for which biaskit has no rules: label some by hand"
+    )
 
 
 @pytest.mark.parametrize("code", FOREIGN)

@@ -127,8 +127,8 @@ class LanguageEvidence:
         n, found = texts.total(), AUTO if own is None else "given"
         if self.english.read and (own is None or own.code == ENGLISH):
             return LanguageReading(known[ENGLISH], found, texts, self.english)
-        most = own or known.get(max(texts, key=texts.__getitem__, default=OTHER))
-        enough = most is not None and texts[most.code] >= (1 - MOST_FOREIGN) * n and (n > 0 or most is own)
+        code = own.code if own else max(texts, key=texts.__getitem__, default=OTHER)
+        most, enough = known.get(code), texts[code] >= (1 - MOST_FOREIGN) * n and (n > 0 or own is not None)
         if most and most.has_rules and most.code != ENGLISH and enough:
             return LanguageReading(most, found, texts, self.english)
         says, n_texts = words("personas")["languages"], count(self.english.n_texts, "text")
