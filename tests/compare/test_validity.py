@@ -14,6 +14,8 @@ from numpy.random import default_rng
 import biaskit as bk
 from biaskit.compare.validity import Measure, validity_rows
 from biaskit.measurement import measurement
+from biaskit.report.findings import findings
+from biaskit.report.stored import stored_content
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.reliability import Estimate, corrected_correlation, split_half
 
@@ -156,6 +158,8 @@ def test_a_run_and_a_comparison_have_the_matrix_of_what_they_measured(
     [row] = probed.validity.to_dict("records")
     assert ("implicit", "implicit, sampled") == (row["measure_a"], row["measure_b"])
     assert row["correlation"] > 0.99
+    texts = [finding.text for finding in findings(stored_content(probed.path))]
+    assert "Over jobs, m’s implicit and sampled answers correlate by 1.00 [1.00 to 1.00]." in texts
     assert probed.jobs["sampled_difference"].tolist() == pytest.approx([(2 * i - 11) / 13 for i in range(12)])
     pairs = []
     for job in JOBS:

@@ -12,10 +12,11 @@ from biaskit.measures.probe.reliability import HALVES, MEDIAN, SAME, TEMPLATES_S
 from biaskit.records import ALL
 from biaskit.report.content import Content
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of
-from biaskit.tables.query import Row, among, column, defined, first, where
+from biaskit.tables.query import Row, among, column, defined, where
 
 _SAYS = words("probe")["reliability"]
 _LEAST, _STABLE = (0.7, 0.9), ("not stable", "fairly stable", "stable")
+_ANSWERS = ("explicit", "implicit", "sampled")
 
 
 def stability(content: Content) -> Iterator[Sentence]:
@@ -25,13 +26,18 @@ def stability(content: Content) -> Iterator[Sentence]:
             of_model, using = rows_of(block, model), measured(block, model)
             pieces: dict[str, Piece] = {"opening": block.opening(), "model": Foreign(model)}
             said = {}  # text → its first number
-            halves = first(of_model, measure=HALVES, job_group=ALL)
-            if halves is not None and halves["value"] is not None:
-                pieces["stable"] = _STABLE[bisect(_LEAST, halves["value"])]
-                numbers = map(halves.__getitem__, ("value", "ci_low", "ci_high"))
-                value, *ends = map(plain_number, numbers)
+            of_jobs = where(block.part.tables.get("validity", ()), model=model, measure_a=block.bias_type)
+            found = [("halves", "value", row) for row in where(of_model, measure=HALVES, job_group=ALL)]
+            found += [("validity", "correlation", row) for row in of_jobs]
+            for template, name, row in found:
+                other = row.get("measure_b", "sampled").removeprefix(f"{block.bias_type}, ")
+                if row[name] is None or other not in _ANSWERS:
+                    continue
+                value, *ends = map(plain_number, map(row.__getitem__, (name, "ci_low", "ci_high")))
                 pieces |= {"value": value, "interval": f" [{' to '.join(ends)}]"}
-                said[filled(_SAYS["halves"], **pieces)] = f"{value}{pieces['interval']}"
+                pieces |= {"stable": _STABLE[bisect(_LEAST, row[name])], "type": block.bias_type}
+                pieces |= {"other": other, "noise": " (not corrected for noise)" if row["reason"] else ""}
+                said[filled(_SAYS[template], **pieces)] = f"{value}{pieces['interval']}"
             if ways := ways_in_numbers(of_model):
                 said[filled(*_SAYS["ways"], **pieces, **ways)] = ""
             for text, number in said.items():
