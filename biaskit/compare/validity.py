@@ -39,8 +39,11 @@ def validity_rows(model: str, measures: Sequence[Measure]) -> Iterator[Row]:
         plain = corrected_correlation(x, y)
         found = plain if reason else corrected_correlation(x, y, *noise)
         row = {"model": model, "measure_a": a.name, "measure_b": b.name, "correlation": found.value}
-        row |= {"ci_low": found.low, "ci_high": found.high, "uncorrected": plain.value, "n_jobs": len(jobs)}
-        row |= {"reliability_a": a.reliability.value, "reliability_b": b.reliability.value}
+        row |= {"ci_low": found.low, "ci_high": found.high, "uncorrected": plain.value}
+        row |= dict.fromkeys(("reliability_a", "reliability_b", "n_jobs"))
+        if plain.value is not None:
+            row |= {"reliability_a": a.reliability.value, "reliability_b": b.reliability.value}
+            row["n_jobs"] = len(jobs)
         yield {**row, "reason": found.reason or reason}
 
 
