@@ -40,7 +40,7 @@ def reliability_rows(
         scope_of.setdefault((arm.model, arm.bias_type), scope)
         templates, _ = complete_in_all([block])
         values = block.numbers_at(templates)[-1].point
-        size = {"n_templates": len(templates), "n_ways": None}
+        size = {"n_templates": len(templates)}
         rows_of = rows_of_groups(block.jobs, study.group_of)
         for group, rows in {ALL: list(range(len(block.jobs))), **rows_of}.items():
             found = split_half(values[rows], generator(study.seed, "reliability", [*arm, group]))
@@ -49,7 +49,7 @@ def reliability_rows(
             found = Estimate(reason="prompts without answers: no reliability")
             if len({*map(len, sampled)}) == 1:
                 found = split_half(np.array(sampled), generator(study.seed, "reliability", [*arm, SAMPLED]))
-            of_answers = {**size, "n_jobs": len(sampled), "n_templates": max(map(len, sampled))}
+            of_answers = {"n_jobs": len(sampled), "n_templates": max(map(len, sampled))}
             yield _row({**scope, "job_group": ALL}, SAMPLED, found, **of_answers)
         if (pair := pair_of(list(rows_of))) is None or not templates:
             continue
@@ -74,14 +74,14 @@ def _of_controls(scope: Row, values: FloatArray | None = None) -> Iterator[Row]:
         share, spread, low, high = float(values.mean()), spread_of_mean(values), None, None
         if spread.variance is not None and spread.dof is not None:
             low, high = map(float, share_interval(share, spread.variance, spread.dof))
-        size = {"n_jobs": len(values), "n_templates": values.shape[1], "n_ways": None}
+        size = {"n_jobs": len(values), "n_templates": values.shape[1]}
         yield _row(scope, CONTROLS, Estimate(share, low, high), **size)
 
 
 def _of_ways(scope: Row, ways: Sequence[Row]) -> Iterator[Row]:
     """Yield what the ways of one model and bias type differ by: of those that are counted."""
     counted = where(ways, counted=True)
-    gaps, size = column(counted, "gap"), {"n_ways": len(counted), "n_jobs": None, "n_templates": None}
+    gaps, size = column(counted, "gap"), {"n_ways": len(counted)}
     if not counted:
         reason = ONE_GROUP if where(ways, reason=ONE_GROUP) else "no way reaches 10 % coverage"
         yield _row(scope, MEDIAN, Estimate(reason=reason), **size)
@@ -102,7 +102,9 @@ def _of_ways(scope: Row, ways: Sequence[Row]) -> Iterator[Row]:
 
 def _row(scope: Row, measure: str, found: Estimate, **more: Any) -> dict[str, Any]:
     row = {**scope, "measure": measure, "value": found.value, "ci_low": found.low, "ci_high": found.high}
-    row |= {"least": None, "most": None, **more, "reason": found.reason}
+    row |= (
+        dict.fromkeys(("least", "most", "n_jobs", "n_templates", "n_ways")) | more | {"reason": found.reason}
+    )
     for name in ("value", "ci_low", "ci_high", "least", "most"):
         if row[name] is not None and np.isnan(row[name]):  # of cells without a share
             row |= {name: None, "reason": found.reason or "a cell has no share"}
