@@ -1,11 +1,12 @@
-"""Do intervals of the SD of ways and of a reliability hold the truth?
+"""Do intervals of the SD of ways, of a reliability and of a corrected correlation hold the truth?
 
     python benchmarks/ways_worlds.py [WORLDS]
 
 `ways`: 10 + 10 jobs in K ways whose gaps differ by a known SD (points). What jobs do in each way is
 drawn alike for every way (`even`), in common where ways share a format or a wording (`shared`), or with
 heavy tails and four times as much in every third way (`uneven`). `halves`: jobs of one population, or of
-two far apart, whose means over templates have a known reliability.
+two far apart, whose means over templates have a known reliability. `validity`: two measures of the same
+jobs whose true values have a known correlation, each as noisy as its reliability says (1: the workforce).
 Printed is how often the 95 % interval holds the truth, and the mean estimate.
 """
 
@@ -17,7 +18,7 @@ from itertools import product
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.reliability import Estimate, split_half, spread_of_levels
+from biaskit.stats.reliability import Estimate, corrected_correlation, split_half, spread_of_levels
 
 N_WORLDS, N_JOBS = 1_000, 10
 
@@ -55,8 +56,25 @@ def halves_world(
     return split_half(jobs[:, None] + templates + cells, rng)
 
 
+def validity_world(
+    n_jobs: int, n_templates: int, reliabilities: tuple[float, float], rho: float, rng: np.random.Generator
+) -> Estimate:
+    """Make two measures whose true values have this correlation, and estimate it."""
+    true, other = rng.normal(size=(2, n_jobs))
+    means, noise = [], []
+    for of_jobs, reliability in zip(
+        (true, rho * true + np.sqrt(1 - rho**2) * other), reliabilities, strict=True
+    ):
+        sd = np.sqrt(n_templates * (1 - reliability) / reliability)
+        cells = of_jobs[:, None] + rng.normal(0, sd, (n_jobs, n_templates)) + rng.normal(size=n_templates)
+        means.append(cells.mean(axis=1))
+        noise.append((1.0 if reliability == 1 else split_half(cells, rng).value or 0.0, n_templates))
+    return corrected_correlation(*means, *noise) if min(noise) > (0, 0) else Estimate()
+
+
 def told(name: str, truth: float, found: list[Estimate]) -> None:
     """Print how often intervals hold the truth, and the mean of the estimates."""
+    found = [e for e in found if e.value is not None]
     held = sum(e.low <= truth <= e.high for e in found if e.low is not None and e.high is not None)
     mean = np.mean([e.value for e in found if e.value is not None])
     print(f"{name}: {100 * held / len(found):.1f} % of {len(found)}, mean {mean:.3f}", flush=True)
@@ -74,6 +92,13 @@ def main() -> None:
         told(
             f"halves {n_jobs} jobs, {n_templates} templates, {reliability}, {apart} apart", reliability, found
         )
+    of_both = (0.5, 0.5), (0.5, 0.95), (0.8, 0.8), (0.95, 0.95), (0.7, 1.0)
+    for n_jobs, n_templates, both, rho in product(
+        (10, 20, 40), (2, 5, 15), of_both, (-0.3, 0.0, 0.3, 0.6, 0.9)
+    ):
+        rng = np.random.default_rng([n_jobs, n_templates, round(100 * sum(both)), round(10 * rho) + 3])
+        found = [validity_world(n_jobs, n_templates, both, rho, rng) for _ in range(n)]
+        told(f"validity {n_jobs} jobs, {n_templates} templates, {both}, {rho}", rho, found)
 
 
 if __name__ == "__main__":

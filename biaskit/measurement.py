@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from biaskit.compare.comparison import Comparison
+    from biaskit.compare.validity import Measure
     from biaskit.exchange.card import CardTable
     from biaskit.exchange.lm_eval_task import Asked
     from biaskit.exchange.results import Named
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from biaskit.runs.session import Outcome, Session
     from biaskit.runs.start import Open
     from biaskit.study.keys import Study
-    from biaskit.tables.query import Row
+    from biaskit.tables.query import Row, Tables
     from biaskit.tables.sets import TableSet
 
 KINDS = (  # folders of measures/, in the order of commands, pages and tables; a new kind is a line here
@@ -196,6 +197,11 @@ class Measurement:
     @in_file("compare")
     def compare(self, comparison: Comparison) -> None:
         """Add tests between the models of several runs, and notes, to the comparison's tables."""
+
+    @in_file("validity")
+    def of_jobs(self, tables: Tables, model: str) -> Iterator[Measure]:
+        """Yield what its tables measure of a model's jobs, to be held against what others measure."""
+        return iter(())
 
     # --- the page -------------------------------------------------------------------------------------
 

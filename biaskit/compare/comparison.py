@@ -18,6 +18,7 @@ from biaskit.compare.pairs import (
     pairs_of_groups,
     rows_of_pairs,
 )
+from biaskit.compare.validity import validity_of_kinds
 from biaskit.errors import UsageError
 from biaskit.measurement import KINDS, folders
 from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
@@ -142,6 +143,7 @@ def compare_collection(
         tables.pairs += [(kind, later.name, earlier.name) for later, earlier in model_pairs(labels)]
     for folder in folders():
         folder.compare(comparison)
+    tables.rows["validity"] += validity_of_kinds(collection, comparison.aliases)
     for name in (*CHANGES, "curve"):
         if name in tables.rows:
             tables.rows[name] = completed(name, tables.rows[name], [*tables.groups], tables.contrast)

@@ -1,4 +1,4 @@
-"""How far numbers depend on how one asks: ways, halves, one unit less (methods/reliability)."""
+"""How far numbers depend on how one asks, and whether they agree (methods/reliability)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from itertools import combinations
 
 import numpy as np
 
+from biaskit.stats.arms import Z95
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.welch import NO_SPREAD
+from biaskit.stats.welch import NO_SPREAD, varies
 
 MOST_SPLITS = 200
 """Random halves where all are more."""
@@ -18,6 +19,10 @@ N_RESAMPLES = 500
 """Enough for a standard deviation of resamples."""
 FEW_JOBS, ENOUGH_JOBS = 4, 10
 """With fewer jobs, of each group, there is no SD; with fewer of all no order to be stable."""
+N_POSSIBLE = 2001
+"""Correlations that are tried as ends of an interval: a thousandth apart."""
+EXACT = (1.0, 1)
+"""The reliability of what has no noise, such as a share of the workforce, and its number of templates."""
 LEAST = 1e-9
 _TAILS = (0.025, 0.975)
 
@@ -148,6 +153,39 @@ def split_half(values: FloatArray, rng: np.random.Generator) -> Estimate:
     reach = float(stdtrit(n_jobs - 2, 0.975)) * float(distance[1:].std(ddof=1))
     low, high = (1 - math.exp(distance[0] + side * reach) for side in (1, -1))
     return Estimate(value, max(low, -1.0), min(high, 1.0))
+
+
+# --- two measures of the same jobs ------------------------------------------------------------------------
+
+
+def corrected_correlation(
+    x: FloatArray, y: FloatArray, of_x: tuple[float, int] = EXACT, of_y: tuple[float, int] = EXACT
+) -> Estimate:
+    """Correlate two measures of the same jobs `[I]`, corrected for the noise in both.
+
+    Formula: Pearson's r over R = √(a b), a and b the reliabilities, clipped to [-1, 1]. Interval: every ρ
+        with |atanh r - atanh ρR| ≤ z s, s² = (1 + R²(c ρ² + ρ⁴)) / ((I - 3)(1 - ρ²R²)²), and
+        c = 1 + Σ (1 + (1 - a)²/(J - 1) - 4a) / 2a²: Fisher's interval where both reliabilities are 1.
+    of_x, of_y: reliability and number J of templates. None with fewer than ten jobs, or jobs without spread.
+    Reference: methods/reliability#validity; Spearman (1904), Fisher (1921); simulated in
+        `benchmarks/ways_worlds.py`.
+    """
+    if len(x) < ENOUGH_JOBS:
+        return Estimate(reason=f"{len(x)} jobs with both, at least {ENOUGH_JOBS} are needed")
+    if not (varies(x, x) and varies(y, y)):
+        return Estimate(reason="jobs do not differ: no correlation")
+    r = float(np.corrcoef(x, y)[0, 1])
+    root, c = math.sqrt(of_x[0] * of_y[0]), 1.0
+    for reliability, n_templates in (of_x, of_y):
+        noise = (1 - reliability) ** 2 / max(n_templates - 1, 1)
+        c += (1 + noise - 4 * reliability) / (2 * reliability**2)
+    # At ±1 both sides would be infinite.
+    rho = np.linspace(-1, 1, N_POSSIBLE) * (1 - 1e-6)
+    free = np.sqrt(len(x) - 3) * (1 - np.square(rho * root))
+    error = np.sqrt(1 + root**2 * (c * rho**2 + rho**4)) / free
+    away = np.abs(np.arctanh(np.clip(r, rho[0], rho[-1])) - np.arctanh(rho * root)) / error
+    within = rho[away <= max(Z95, away.min())].round(3)
+    return Estimate(min(max(r / root, -1.0), 1.0), float(within[0]), float(within[-1]))
 
 
 def without_one(a: FloatArray, b: FloatArray, axis: int) -> tuple[float, float] | None:

@@ -53,6 +53,7 @@ class ComparisonResult(RunResult):
     changed_prompts = table_property("changed_prompts")
     curve = table_property("curve")
     gaps = table_property("gaps")
+    validity = table_property("validity")
     srb_change = table_property("srb_change")
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:

@@ -142,9 +142,11 @@ def _templates(y: str, x: str) -> Templates:
     wide, x_name = _WORDS["wide"][x]
     higher, lower, y_name = _WORDS["goes_with"][y]
     subject = "{model}" if x == "workforce_gap" else "it"
-    rises = _with_rho(f"where {wide}, {subject} {higher}")
-    falls = _with_rho(f"where {wide}, {subject} {lower}")
-    unclear = _with_rho(f"no clear link between {x_name} and {y_name} in {{model}}")
+    # A direction has its correlation however long the names are.
+    names = f"{x_name} and {y_name} in {{model}}"
+    rises = f"where {wide}, {subject} {higher} ({{rho}}).", f"{names}: {{rho}}."
+    falls = f"where {wide}, {subject} {lower} ({{rho}}).", f"{names}: {{rho}}."
+    unclear = f"no clear link between {names} ({{rho}}).", f"no clear link between {names}."
     says: dict[Verdict, tuple[str, str]] = {
         "higher": rises,
         "lower": falls,
@@ -157,11 +159,6 @@ def _templates(y: str, x: str) -> Templates:
         what=f"the link between {x_name} and {y_name}",
         says=says,
     )
-
-
-def _with_rho(text: str) -> tuple[str, str]:
-    """Say the correlation with its interval, where there is room for it."""
-    return f"{text} ({{rho}}).", f"{text}."
 
 
 def _measured(rows: Sequence[Contrast], notes: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from biaskit.common.plain import attributes, group_by
 from biaskit.common.wording import listed, people, short
 from biaskit.compare.comparison import merge_tests
+from biaskit.compare.validity import validity_rows
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.measurement import words
@@ -34,6 +35,7 @@ from biaskit.measures.personas.srb.run_scores import (
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
+from biaskit.measures.personas.validity import of_jobs
 from biaskit.measures.personas.words.debiasing import debiasing_word_rows
 from biaskit.measures.personas.words.groups import (
     group_list_rows,
@@ -63,6 +65,7 @@ METHODS_VERSION = {
     "srb": 6,
     "clusters": 3,
     "transfer": 5,
+    "validity": 1,
 }
 """Raised when the same rows would give other tables."""
 _SAYS: Mapping[str, str] = words("personas")["notes"]
@@ -93,6 +96,11 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
             kept["known"] = documents.person_column is not None
             kept["foreign"] = bool(documents.languages)
             made.add(name, rows, **kept)
+    validity: list[Row] = []
+    for model in models:
+        validity += validity_rows(model, list(of_jobs(results.tables, model)))
+    if validity:
+        made.add("validity", validity)
     notes = [*reading.notes, *answerers.notes(models, study), *results.notes, *_reading_notes(documents)]
     made.notes += notes
     signed = signed_columns(documents.group_column, documents.person_column)

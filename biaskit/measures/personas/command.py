@@ -32,6 +32,7 @@ class PersonasResult(RunResult):
     headline = "word_lists"
 
     representation = table_property("representation")
+    validity = table_property("validity")
     genders = table_property("genders")
     marked_words = table_property("marked_words")
     word_lists = table_property("word_lists")

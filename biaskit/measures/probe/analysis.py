@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from biaskit.common.provenance import canonical_json
@@ -14,9 +15,10 @@ from biaskit.common.wording import listed, percent
 from biaskit.compare.changes import ZONE
 from biaskit.compare.comparison import merge_tests
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.compare.validity import validity_rows
 from biaskit.errors import RunError
 from biaskit.measurement import words
-from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
+from biaskit.measures.probe.answers import AnswersOfRun, counted, differences_said, outcome_rows
 from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.continuations import read_continuations
 from biaskit.measures.probe.contrasts import StudyCells
@@ -26,6 +28,7 @@ from biaskit.measures.probe.next_tokens import SaidNext
 from biaskit.measures.probe.reliability import reliability_rows
 from biaskit.measures.probe.requests import CellsOfRun
 from biaskit.measures.probe.study import ProbeStudy
+from biaskit.measures.probe.validity import of_jobs
 from biaskit.measures.probe.ways.tables import notes as notes_on_ways
 from biaskit.measures.probe.ways.tables import read_ways, ways_rows
 from biaskit.models.entry import ModelEntry
@@ -38,6 +41,7 @@ from biaskit.runs.sample_batches import ENOUGH, SampleBatches, add_up
 from biaskit.runs.score_rows import describe_analysis
 from biaskit.runs.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.stats.arms import Arm
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.coverage import WEAK, better_format, coverage_of, is_under
@@ -45,7 +49,7 @@ from biaskit.tables.query import Row, defined, distinct, grouped, in_main_contex
 from biaskit.tables.reasons import do_differ
 from biaskit.tables.sets import TableSet
 
-METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4, "reliability": 1}
+METHODS_VERSION = {"shares": 3, "effects": 5, "outcomes": 4, "reliability": 2, "validity": 1}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "min_coverage", "on_prefix", "margin", ZONE, "conclusion", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
@@ -77,12 +81,19 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     rows_by_table["probe_next"] = stored.said_next.rows(in_order)
     n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
     rows_by_table["probe_outcomes"], outcome_tests = outcome_rows(answers, in_order)
+    said = differences_said(answers, in_order, choices.blocks)
     if answers.cells:
         for row, cell in zip(rows_by_table["probe_prompts"], in_order, strict=True):
             row |= counted(answers, cell)
+        for row in rows_by_table["probe_jobs"]:
+            of_job = said.get(Arm(*map(row.get, Arm._fields)), {}).get(row["job"])
+            row["sampled_difference"] = fmean(of_job) if of_job else None
     asked = read_ways(run, manifest, design, reading, answerers)
     rows_by_table["ways"] = list(ways_rows(asked))
-    rows_by_table["reliability"] = list(reliability_rows(choices, asked))
+    rows_by_table["reliability"] = list(reliability_rows(choices, asked, said))
+    rows_by_table["validity"] = []
+    for model in manifest.models:
+        rows_by_table["validity"] += validity_rows(model, list(of_jobs(rows_by_table, model)))
     if outcome_tests:
         rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], rule)
     made.notes += reading.notes

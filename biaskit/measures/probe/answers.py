@@ -61,6 +61,23 @@ def _count(counts: Counter[_Kind], kind: _Kind) -> int:
     return sum(n for (name, of_group), n in counts.items() if name == outcome and group in ("", of_group))
 
 
+def differences_said(
+    answers: AnswersOfRun, cells: Sequence[PromptCell], blocks: Mapping[Arm, CrossedCells]
+) -> dict[Arm, dict[str, list[float]]]:
+    """Map each arm and job to answers naming the first group minus the second, of all: one per template.
+
+    `blocks`: of the shares; an arm whose shares are counted in the same answers is left out.
+    """
+    first, second = ((NAMED, group) for group in answers.design.contrast)
+    said: dict[Arm, dict[str, list[float]]] = {}
+    for cell in cells:
+        counts, arm = answers.cells.get(cell), arm_of(cell)
+        if counts is not None and blocks[arm].estimator != "sampling":
+            of_template = (counts[first] - counts[second]) / counts.total()
+            said.setdefault(arm, {}).setdefault(cell.job, []).append(of_template)
+    return said
+
+
 def outcome_rows(answers: AnswersOfRun, cells: Sequence[PromptCell]) -> tuple[list[Row], list[Contrast]]:
     """Make the rows of probe_outcomes.csv, and those of tests.csv between groups of jobs and between models.
 

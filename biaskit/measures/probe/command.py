@@ -47,6 +47,7 @@ class ProbeResult(RunResult):
     levels = table_property("probe_levels")
     ways = table_property("ways")
     reliability = table_property("reliability")
+    validity = table_property("validity")
 
     def document(self) -> Document:
         """Make what the command prints: the paper's tables, notes and the signature.

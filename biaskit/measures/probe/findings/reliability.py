@@ -12,10 +12,11 @@ from biaskit.measures.probe.reliability import HALVES, MEDIAN, SAME, TEMPLATES_S
 from biaskit.records import ALL
 from biaskit.report.content import Content
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of
-from biaskit.tables.query import Row, among, column, defined, first, where
+from biaskit.tables.query import Row, among, column, defined, where
 
 _SAYS = words("probe")["reliability"]
 _LEAST, _STABLE = (0.7, 0.9), ("not stable", "fairly stable", "stable")
+_ANSWERS = {"explicit", "implicit", "sampled"}
 
 
 def stability(content: Content) -> Iterator[Sentence]:
@@ -24,14 +25,14 @@ def stability(content: Content) -> Iterator[Sentence]:
         for model in block.models:
             of_model, using = rows_of(block, model), measured(block, model)
             pieces: dict[str, Piece] = {"opening": block.opening(), "model": Foreign(model)}
-            said = {}  # text → its first number
-            halves = first(of_model, measure=HALVES, job_group=ALL)
-            if halves is not None and halves["value"] is not None:
-                pieces["stable"] = _STABLE[bisect(_LEAST, halves["value"])]
-                numbers = map(halves.__getitem__, ("value", "ci_low", "ci_high"))
-                value, *ends = map(plain_number, numbers)
-                pieces |= {"value": value, "interval": f" [{' to '.join(ends)}]"}
-                said[filled(_SAYS["halves"], **pieces)] = f"{value}{pieces['interval']}"
+            said: dict[str, str] = {}  # text → its first number
+            for row in where(of_model, measure=HALVES, job_group=ALL):
+                said |= _said("halves", row, "value", pieces)
+            for row in where(block.part.tables.get("validity", ()), model=model):
+                first, second = row["measure_a"], row["measure_b"]
+                other = second.removeprefix(f"{first}, ")
+                if second.startswith(block.bias_type) and {first, other} <= _ANSWERS:
+                    said |= _said("validity", row, "correlation", {**pieces, "first": first, "other": other})
             if ways := ways_in_numbers(of_model):
                 said[filled(*_SAYS["ways"], **pieces, **ways)] = ""
             for text, number in said.items():
@@ -40,6 +41,20 @@ def stability(content: Content) -> Iterator[Sentence]:
                 yield sentence_of(
                     text, block.topic, "sure", "shown", using, **how, strength=DETAIL, weak=weak
                 )
+
+
+def _said(template: str, row: Row, name: str, pieces: Mapping[str, Piece]) -> dict[str, str]:
+    """Say a number of a row that has one with its interval: text → number."""
+    if row[name] is None:
+        return {}
+    value, *ends = map(plain_number, map(row.__getitem__, (name, "ci_low", "ci_high")))
+    own = {
+        "value": value,
+        "interval": f" [{' to '.join(ends)}]",
+        "stable": _STABLE[bisect(_LEAST, row[name])],
+    }
+    own["noise"] = " (not corrected for noise)" if row["reason"] else ""
+    return {filled(_SAYS[template], **pieces, **own): f"{value}{own['interval']}"}
 
 
 def rows_of(block: ProbeBlock, model: str) -> list[Row]:
