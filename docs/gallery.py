@@ -1,9 +1,25 @@
-"""Draw docs/gallery/ again: every kind of figure of a report once, from stored runs.
+r"""Draw docs/gallery/ again: every kind of figure of a report once, from stored runs.
 
-    python docs/gallery.py RUNS [FILE ...]
+From a checkout, about a quarter of an hour; scripted models have made-up numbers:
 
-RUNS is the folder with the runs that docs/reference/figures.md makes, under its names. The figures are copied
-from their reports.
+    biaskit probe demo --out runs/occugender
+    biaskit probe demo demo-base --bias-type implicit --out runs/pair
+    biaskit probe demo --bias-type implicit --ways --out runs/ways
+    biaskit probe demo-base --study gasp-occupations --jobs teacher,doctor,cook,lawyer --out runs/gasp
+    same="--bias-type implicit --jobs 1-10,21-30 --templates 1-10"
+    biaskit probe plain=demo $same --out runs/before
+    printf 'Say he and she equally often.\n' > fair.txt
+    biaskit probe fair=demo $same --system-prompt fair.txt --out runs/after
+    biaskit pairs demo-base --out runs/pairs
+    biaskit decisions demo --jobs "software engineer" --n-cases 3 --n-people 16 --out runs/decisions
+    biaskit probe demo --study occugender-debias --jobs 1-3,21-23 --templates 1-3 --out runs/debiasing
+    biaskit probe demo --jobs 1-3,21-23 --templates 1 --continue 5 --out runs/answers
+    biaskit analyze recorded:demo-base --out runs/texts
+    python tests/fakes/many_models.py runs/scripted --models 3 --texts 12 \
+        --occupations nurse,teacher,secretary,cook,lawyer,engineer,mechanic,pilot,librarian,carpenter
+    python docs/gallery.py runs
+
+The last command takes names of files too, and copies the figures from the reports of the folder `runs`.
 """
 
 from __future__ import annotations
