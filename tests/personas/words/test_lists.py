@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from fakes.scored import z_scores
 from fakes.word_bursts import rejected_without_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from biaskit.measures.personas.words import log_odds as marked_words
 from biaskit.measures.personas.words import shuffles as module
 from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import overlap, word_lists
-from biaskit.measures.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.measures.personas.words.log_odds import METHODS, THRESHOLD, Prior
 from biaskit.measures.personas.words.shuffles import permuted_counts
 from biaskit.records import GENDERS
 from biaskit.stats.resampling import generator

@@ -11,6 +11,7 @@ import numpy as np
 from biaskit.measures.personas.words.labelled_texts import LabelledTexts, Labels, sum_of
 from biaskit.measures.personas.words.log_odds import (
     N_FREQUENT,
+    TIED,
     LogOdds,
     Regularised,
     blocks_of_rows,
@@ -22,8 +23,6 @@ from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-PRUNED = True
-"""Whether words that cannot matter are left out; every number of a list is the same."""
 _PART = 2_048  # texts at once in a dense table
 _FEWEST_OF_A_WEIGHT = 32
 """Texts of one weight, on average, that make a dense table faster than a sparse one."""
@@ -36,6 +35,7 @@ class Scores:
     log_odds: LogOdds
     texts: LabelledTexts
     counts: Sequence[FloatArray]
+    left_out: BoolArray  # [V]
     terms: Regularised | None = None  # of the two labels there are, where V are not all words
     _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
     _sums: dict[Labels, FloatArray] = field(default_factory=dict)
@@ -78,11 +78,8 @@ def shuffled_scores(
     weights = np.ones((2, len(texts.labels))) if texts.weights is None else texts.weights
     kinds, kind = np.unique(weights, axis=1, return_inverse=True)
     many = texts.weights is not None and kinds.shape[1] * _FEWEST_OF_A_WEIGHT > len(texts.labels)
-    if len(texts.groups) != 2 or many or methods[0].prior.rounding != "exact" or not PRUNED:
-        of_texts = texts.counts, texts.labels, texts.strata
-        for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
-            for odds in methods:
-                yield Scores(odds, texts, counts)
+    if len(texts.groups) != 2 or many or methods[0].prior.rounding != "exact":
+        yield from scores_of_every_word(texts, methods, rng, n)
         return
     parts = []
     for number, of_kind in enumerate(kinds.T.tolist()):
@@ -95,13 +92,23 @@ def shuffled_scores(
     for of_method, smallest in zip(terms, least, strict=True):
         matters |= ~(of_method.bound(most) < smallest)
     places = np.flatnonzero(matters)
-    some = texts.of_words(places)
+    some, left_out = texts.counts[:, places], texts.left_out[places]
     for rows in blocks_of_rows(n, 2 * len(places), AT_ONCE):
-        counted = shuffles.counted(some.counts, rows)
+        counted = shuffles.counted(some, rows)
         for of_method, odds in zip(terms, methods, strict=True):
             here = of_method.at(rows, places)
             for block in blocks_of_rows(counted.shape[1], len(places)):
-                yield Scores(odds, some, list(counted[:, block]), here.at(block, slice(None)))
+                yield Scores(odds, texts, list(counted[:, block]), left_out, here.at(block))
+
+
+def scores_of_every_word(
+    texts: LabelledTexts, methods: Sequence[LogOdds], rng: np.random.Generator, n: int
+) -> Iterator[Scores]:
+    """Score every word under n shuffles of any number of labels, in blocks."""
+    of_texts = texts.counts, texts.labels, texts.strata
+    for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
+        for odds in methods:
+            yield Scores(odds, texts, counts, texts.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,7 @@ class _Shuffles:
         heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
         counted = self.counted(csr_matrix(hstack([texts.counts[:, heavy], lengths])))
         # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
-        can_be, terms = methods[0].fixed | (most >= counted[..., :-1].min()), []
+        can_be, terms = methods[0].fixed | (most >= counted[..., :-1].min() - TIED), []
         for odds in methods:
             prior = odds.blend(topic, (topic, topic))
             few = np.flatnonzero(can_be | most_frequent(prior)[0])
