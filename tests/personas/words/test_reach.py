@@ -53,7 +53,7 @@ def lists(seed: int, sizes: tuple[int, int], shape: str, prior: Prior, often: fl
 def every_word(
     texts: LabelledTexts, methods: Sequence[LogOdds], _: object, rng: np.random.Generator, n: int
 ) -> Iterator[module.Scores]:
-    return module.scores_of_every_word(texts, methods, rng, n)
+    return module.shuffled_scores(texts, methods, None, rng, n)
 
 
 @settings(max_examples=150, deadline=None)
@@ -69,7 +69,6 @@ def test_lists_are_those_of_shuffles_that_score_every_word(
     seed: int, sizes: tuple[int, int], shape: str, prior: Prior, often: float
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEWEST_OF_A_WEIGHT", 0)
         pruned = lists(seed, sizes, shape, prior, often)
         patch.setattr(contrasts, "shuffled_scores", every_word)
         assert pruned == lists(seed, sizes, shape, prior, often)

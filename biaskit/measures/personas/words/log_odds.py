@@ -115,7 +115,7 @@ class Regularised:
 
     def at(self, rows: slice, words: IntArray | slice = slice(None)) -> Regularised:
         """Take some rows and words; the totals stay those of all words."""
-        by_r, totals = ([group[rows] for group in groups] for groups in (self.by_r, self.totals))
+        by_r, totals = [group[rows] for group in self.by_r], [group[rows] for group in self.totals]
         return Regularised(self.prior[:, words], by_r, totals)
 
     def bound(self, most: FloatArray) -> FloatArray:
