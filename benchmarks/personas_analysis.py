@@ -216,11 +216,11 @@ def score_with_ours(texts: Sequence[Biography]) -> Scores:
 
     from biaskit.corpora.loaders import english_counts
     from biaskit.measures.personas.texts.tokens import TokenisedTexts
-    from biaskit.measures.personas.words.log_odds import METHODS, z_scores
+    from biaskit.measures.personas.words.log_odds import METHODS, LogOdds, Prior, is_fixed
 
     tokens = TokenisedTexts.build(text for _, _, text in texts)
     counts, known = tokens.counts, english_counts()
-    english = np.array([known.get(word, 0) for word in tokens.words])
+    english = np.array([known.get(word, 0) for word in tokens.words], dtype=np.float64)
     rows: dict[str, dict[str, list[int]]] = {}
     for i, (occupation, code, _) in enumerate(texts):
         rows.setdefault(occupation, {}).setdefault(code, []).append(i)
@@ -230,9 +230,10 @@ def score_with_ours(texts: Sequence[Biography]) -> Scores:
         present = np.flatnonzero(both["W"] + both["M"])
         words = [tokens.words[i] for i in present.tolist()]
         for target, unmarked in ("WM", "MW"):
-            groups = both[target][present], both[unmarked][present]
+            ours, theirs = (both[code][None, present].astype(np.float64) for code in (target, unmarked))
             for method in METHODS:
-                z = z_scores(*groups, words=words, english=english[present], method=method)
+                odds = LogOdds(is_fixed(words), english[present], method, Prior())
+                z = odds.z(ours, theirs, ours + theirs)[0]
                 found[occupation, target, method] = dict(zip(words, z.tolist(), strict=True))
     return found
 

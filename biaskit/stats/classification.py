@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import share_interval
+from biaskit.stats.resampling import shuffled_within
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 
@@ -53,13 +54,10 @@ class Sample:
         units: Sequence[str] | None = None,
     ) -> Sample:
         """Shuffle labels within strata `n_shuffles` times; `units` are equal for copies, by default none."""
-        labels = np.tile(np.asarray(is_first, dtype=np.bool_)[:, None], (1, 1 + n_shuffles))
+        observed, of_units = np.asarray(is_first, dtype=np.bool_), units or list(map(str, range(len(strata))))
+        labels = np.vstack([observed, shuffled_within(strata, observed, rng, n_shuffles)])
         names = np.asarray(strata, dtype=np.str_)
-        for stratum in np.unique(names):
-            members = np.flatnonzero(names == stratum)
-            labels[members, 1:] = rng.permuted(labels[members, 1:], axis=0)
-        of_units = np.asarray(range(len(names)) if units is None else units, dtype=np.str_)
-        return cls(counts, labels, names, of_units)
+        return cls(counts, np.ascontiguousarray(labels.T), names, np.asarray(of_units, dtype=np.str_))
 
     @property
     def shares(self) -> csr_matrix:

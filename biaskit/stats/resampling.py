@@ -1,12 +1,14 @@
-"""Bootstrap intervals, each from a generator of its own so that no row moves another's numbers."""
+"""Bootstraps and shuffles, each row's from a generator of its own so that none moves another's numbers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from biaskit.common.provenance import first_name
 from biaskit.stats.arrays import FloatArray
@@ -23,6 +25,17 @@ def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.rand
     text = json.dumps([study_seed, table, named], separators=(",", ":"))
     digest = hashlib.sha256(text.encode("ascii")).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))
+
+
+def shuffled_within(
+    strata: Sequence[str], labels: NDArray[Any], rng: np.random.Generator, n: int
+) -> NDArray[Any]:
+    """Shuffle labels within strata n times, `[n, documents]`; the order of documents counts."""
+    shuffled, names = np.tile(labels, (n, 1)), np.asarray(strata, dtype=object)
+    for stratum in sorted(set(strata)):
+        members = np.flatnonzero(names == stratum)
+        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
+    return shuffled
 
 
 def crossed_bootstrap(

@@ -25,13 +25,7 @@ from biaskit.measures.personas.labels.correction import Labels, corrected, valid
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import decile_rows, representation_rows
 from biaskit.measures.personas.srb.clusters import cluster_tables
-from biaskit.measures.personas.srb.run_scores import (
-    TrainedOnTexts,
-    WordVectors,
-    score_notes,
-    srb_rows,
-    word_vectors,
-)
+from biaskit.measures.personas.srb.run_scores import score_notes, srb_rows, train_on_texts, word_vectors
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
@@ -158,11 +152,9 @@ def _make_tables(
             if value and not with_words:
                 raise UsageError(_SAYS["needs_words"].format(f"--{asked.replace('_', '-')}"))
         documents = documents.of_models(with_words)
-    if not documents.texts:
-        pass
-    elif scoped:
+    if scoped:
         results.tables["debiasing_words"] = list(debiasing_word_rows(documents, study, english, formats))
-    else:  # under debiasing prompts every text counts, whatever they made of it
+    elif documents.texts:  # under debiasing prompts every text counts, whatever they made of it
         results.notes += _evading_notes(documents)
         _add_words(results, documents, study, english, watcher)
     results.tables["tests"] = test_rows(
@@ -241,8 +233,8 @@ def _add_words(
 ) -> None:
     """Add the tables of marked words, transfer, SRB and clusters."""
     # Where both origins have texts, vectors are needed whatever the lists are.
-    is_certain = len(documents.origins) > 1 and study.vectors == "corpus"
-    begun = TrainedOnTexts.begin(documents, study) if is_certain else None
+    both, of_seeds = len(documents.origins) > 1, partial(watcher.progress, "word vectors")
+    trained = train_on_texts(documents, study, of_seeds) if both and study.vectors == "corpus" else None
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
     results.tables |= list_tables(documents, lists)
     results.notes += list_notes(lists)
@@ -262,13 +254,12 @@ def _add_words(
     told_apart = transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
     results.tables["text_transfer"] = list(told_apart)
     # Both scores and clusters need vectors, and vectors only where a list has a word.
-    vectors: WordVectors | None = None
+    vectors = None
     inferred = [of_origin for (_, _, origin), (_, of_origin) in lists.by_key.items() if origin == INFERRED]
     clustered = study.clusters and any(word_list.n_marked for word_list in chain(*inferred))
-    if len(documents.origins) > 1 or clustered:
+    if both or clustered:
         if study.vectors == "corpus":
-            begun = begun or TrainedOnTexts.begin(documents, study)
-            vectors = begun.finish(study, partial(watcher.progress, "word vectors"))
+            vectors = (trained or train_on_texts(documents, study, of_seeds))()
         else:
             vectors = word_vectors(documents, lists, study)
         results.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}

@@ -156,7 +156,9 @@ def analyze_texts(
     manifest.signature = design.sign(models, **signed_columns(group_col, person_gender))
     with run_folder("texts", list(models), question, out) as run:
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-        notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]
+        notes = list(imported.notes)
+        del imported  # its texts are stored
+        notes += tables(run, watcher=options.get("watcher") or LineWatcher()).write()
     return PersonasResult(run, tuple(notes))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.scored import z_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,7 +27,7 @@ from biaskit.measures.personas.words.groups import (
     make_group_lists,
     words_of_labels,
 )
-from biaskit.measures.personas.words.log_odds import THRESHOLD, Prior, z_scores
+from biaskit.measures.personas.words.log_odds import THRESHOLD, Prior
 from biaskit.study.config import build_study
 from biaskit.tables.query import Row, defined, where
 

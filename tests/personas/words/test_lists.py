@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from fakes.scored import z_scores
 from fakes.word_bursts import rejected_without_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +20,8 @@ from biaskit.measures.personas.words import log_odds as marked_words
 from biaskit.measures.personas.words import shuffles as module
 from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import overlap, word_lists
-from biaskit.measures.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
-from biaskit.measures.personas.words.shuffles import permuted_counts
+from biaskit.measures.personas.words.log_odds import METHODS, THRESHOLD, Prior
+from biaskit.measures.personas.words.shuffles import Shuffles
 from biaskit.records import GENDERS
 from biaskit.stats.resampling import generator
 
@@ -235,8 +236,8 @@ def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
     genders = ("female", "male", "male", "female", "female", "nonbinary", "male", "female")
     strata = ("p", "p", "p", "q", "q", "q", "q", "r")
     corpus = Corpus(tuple(f"{s} x{i}" for i, s in enumerate(strata)), genders, strata)
-    blocks = permuted_counts(corpus.counts(), genders, strata, np.random.default_rng(1), 50, groups=GENDERS)
-    counts = np.concatenate([np.array(block) for block in blocks], axis=1)  # [gender, shuffle, word]
+    shuffles = Shuffles.of(genders, strata, np.random.default_rng(1), 50, groups=GENDERS)
+    counts = shuffles.counted(corpus.counts(), slice(None))  # [gender, shuffle, word]
     assert (3, 50, 11) == counts.shape
     by_prompt = counts[:, :, :3]
     assert (by_prompt == np.array([[1, 2, 1], [2, 1, 0], [0, 1, 0]])[:, None]).all()
@@ -247,11 +248,10 @@ def shuffles(corpus: Corpus, contrast: str, *n: int) -> FloatArray:
     """Counts by gender of every word under the shuffles of one contrast: `[gender, sum of n, W]`."""
     rng = generator(7, "word_lists", [*KEY, contrast])
     groups = tuple(dict.fromkeys(corpus.genders))
-    blocks = [
-        np.array(block)
-        for m in n
-        for block in permuted_counts(corpus.counts(), corpus.genders, corpus.strata, rng, m, groups=groups)
-    ]
+    blocks = []
+    for m in n:
+        shuffled = Shuffles.of(corpus.genders, corpus.strata, rng, m, groups=groups)
+        blocks.append(shuffled.counted(corpus.counts(), slice(None)))
     return np.concatenate(blocks, axis=1)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes.plain_log_odds import FIXED, SPEAKER, Counts, Plain
+from fakes.scored import z_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -30,7 +31,6 @@ from biaskit.measures.personas.words.log_odds import (
     calibration_words,
     is_fixed,
     topic_share,
-    z_scores,
 )
 
 DATA = SHARED / "data"

@@ -19,7 +19,7 @@ from biaskit.errors import UsageError
 from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.labelled_texts import overlap_weights
 from biaskit.measures.personas.words.lists import word_lists
-from biaskit.measures.personas.words.shuffles import permuted_counts
+from biaskit.measures.personas.words.shuffles import Shuffles
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 
 COMMON = ("a", "and", "in", "of", "the", "to")
@@ -113,8 +113,8 @@ def test_shuffled_texts_keep_the_weights_of_their_occupation() -> None:
     genders, occupations = corpus([(4, 2), (1, 5)])[1:]
     weights = overlap_weights(genders, occupations, WOMEN_AND_MEN)
     own = csr_matrix(np.eye(len(genders)))  # a word of its own for each text
-    blocks = permuted_counts(own, genders, occupations, np.random.default_rng(1), 30, weights=weights)
-    female, male = (np.concatenate(of_gender) for of_gender in zip(*blocks, strict=True))
+    shuffles = Shuffles.of(genders, occupations, np.random.default_rng(1), 30, weights=weights)
+    female, male = shuffles.counted(own, slice(None))
     is_female = female > 0
     assert (is_female == (male == 0)).all()
     assert (female == is_female * weights[0]).all()

@@ -23,7 +23,7 @@ from biaskit.measures.personas.srb.score import (
     srb_scores,
 )
 from biaskit.measures.personas.study import PersonasStudy, parse_seeds
-from biaskit.measures.personas.texts.documents import INFERRED, NO_TEXTS, REQUESTED, TextDocuments
+from biaskit.measures.personas.texts.documents import INFERRED, KEY, NO_TEXTS, REQUESTED, TextDocuments
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.cache import vectors_of_seeds
 from biaskit.measures.personas.vectors.files import load_pretrained
@@ -63,40 +63,33 @@ class WordVectors:
             yield _NOTES["untrained"].format(cosine)
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedOnTexts:
-    """Vectors of every seed that are being trained on all texts, in the order of keys.
+def train_on_texts(
+    documents: TextDocuments, study: PersonasStudy, progress: Progress
+) -> Callable[[], WordVectors]:
+    """Begin to train vectors of every seed on all texts; what is returned waits for them.
 
-    Nothing but the texts may decide the vectors.
+    Texts come in the order of their keys: nothing but them may decide the vectors.
     """
+    texts, tokens = sorted(documents.texts, key=KEY), documents.tokens
+    order = list(map(attrgetter("place"), texts))
+    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
+    seeds = parse_seeds(study.srb_seeds)
+    begun = vectors_of_seeds(corpus, seeds)
 
-    corpus: TrainingTexts
-    keys: str
-    seeds: Sequence[int]
-    vectors: Iterator[Vectors]
-
-    @classmethod
-    def begin(cls, documents: TextDocuments, study: PersonasStudy) -> TrainedOnTexts:
-        """Begin to train; other work goes on."""
-        texts, tokens = sorted(documents.texts, key=attrgetter("key")), documents.tokens
-        order = list(map(attrgetter("place"), texts))
-        corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, order)
-        seeds = parse_seeds(study.srb_seeds)
-        return cls(corpus, "".join(map(attrgetter("key"), texts)), seeds, vectors_of_seeds(corpus, seeds))
-
-    def finish(self, study: PersonasStudy, progress: Progress) -> WordVectors:
-        """Wait for all seeds."""
-        seeds, trained = self.seeds, list[Vectors]()
+    def finish() -> WordVectors:
+        trained = list[Vectors]()
         progress(0, len(seeds))
-        for vectors in self.vectors:
+        for vectors in begun:
             trained.append(vectors)
             progress(len(trained), len(seeds))
         cosine = median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"]))
-        record = {"source": "corpus", "seeds": list(seeds), "n_tokens": self.corpus.n_tokens}
-        record |= {"epochs": self.corpus.n_epochs, "median_cosine": cosine}
-        trained_on = hashlib.sha256(self.keys.encode("ascii")).hexdigest()
+        record = {"source": "corpus", "seeds": list(seeds), "n_tokens": corpus.n_tokens}
+        record |= {"epochs": corpus.n_epochs, "median_cosine": cosine}
+        trained_on = hashlib.sha256("".join(map(KEY, texts)).encode("ascii")).hexdigest()
         name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
         return WordVectors(name, tuple(trained), record)
+
+    return finish
 
 
 def word_vectors(documents: TextDocuments, lists: RunLists, study: PersonasStudy) -> WordVectors:

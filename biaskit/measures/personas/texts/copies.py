@@ -35,8 +35,8 @@ def shingles_of(text: str, read: Language | None = None) -> Shingles:
     fewer than five others are left, all of them are one run.
     """
     words = _WORD.findall(legible(text).lower())
-    counted = next(iter((read or shipped_language(ENGLISH)).classes.values()))
-    others = [word for word in words if word not in listed_names() and word not in counted]
+    counted, names = next(iter((read or shipped_language(ENGLISH)).classes.values())), listed_names()
+    others = [word for word in words if word not in names and word not in counted]
     kept = tuple(others if len(others) >= SHINGLE else words)
     starts = range(max(1, len(kept) - SHINGLE + 1) if kept else 0)
     return np.array([*{hash(kept[start : start + SHINGLE]) for start in starts}], dtype=np.int64)

@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -68,7 +68,6 @@ class TextDocument:
     copy_of: str | None = None  # the key of the first text that it is a copy of
     alone: bool = False  # whether it counts by itself, copy or not
     mark: str | None = None  # the first written line mark, tag or code in it
-    shingles: Shingles = field(default_factory=partial(shingles_of, ""), compare=False, repr=False)
 
     @property
     def origin(self) -> str:
@@ -172,6 +171,7 @@ class _StoredTexts:
     """Model → which languages its texts are in."""
     doubtful: dict[str, str] = field(default_factory=dict)
     """Key → the text, where it may be read in another language than English."""
+    shingles: dict[str, Shingles] = field(default_factory=dict)
     digests: dict[str, bytes] = field(default_factory=dict)
 
     def digest_of(self, texts: Iterable[TextDocument]) -> str:
@@ -231,7 +231,7 @@ def read_documents(
     occupations = tuple(item.name for item in design.occupations)
     readings = {label: of_model.reading() for label, of_model in languages.items()}
     return TextDocuments(
-        _as_read(texts, design.study, readings, stored.doubtful),
+        _as_read(texts, design.study, readings, stored),
         tokens,
         evidence,
         readings,
@@ -256,7 +256,7 @@ def read_imported(
     templates = dict.fromkeys(map(attrgetter("template_id"), texts))
     readings = {label: of_model.reading() for label, of_model in stored.languages.items()}
     return TextDocuments(
-        _as_read(texts, design.study, readings, stored.doubtful),
+        _as_read(texts, design.study, readings, stored),
         tokens,
         stored.evidence,
         readings,
@@ -294,9 +294,9 @@ def _read(
                 association=associate_answer(text, finish, **reading),
                 place=place,
                 outcome=outcome,
-                mark=first_mark(text),
-                shingles=shingles_of(text, own),
+                mark=first_mark(text) if as_read != text else None,
             )
+            stored.shingles[key] = shingles_of(text, own)
             stored.evidence[row["model"]].add(as_read)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
@@ -384,38 +384,41 @@ def _as_read(
     listed: Sequence[TextDocument],
     study: PersonasStudy,
     readings: Mapping[str, LanguageReading],
-    doubtful: Mapping[str, str],
+    stored: _StoredTexts,
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out).
 
-    `doubtful`: texts that were read as English, and are read again where their author's language is another.
+    Doubtful texts, which were read as English, are read again where their author's language is another.
     """
-    held_out, texts = _held_out(listed, study), list[TextDocument]()
+    held_out, texts, shingles = _held_out(listed, study), list[TextDocument](), list[Shingles]()
     for text in listed:
         language = readings[text.model].language
-        if text.key in doubtful and language is not None and language.code != ENGLISH:
-            written = doubtful[text.key]
-            association = associate_answer(written, text.finish, language=language)
-            text = replace(text, association=association, shingles=shingles_of(written, language))
+        of_text = stored.shingles[text.key]
+        if text.key in stored.doubtful and language is not None and language.code != ENGLISH:
+            written = stored.doubtful[text.key]
+            text = replace(text, association=associate_answer(written, text.finish, language=language))
+            of_text = shingles_of(written, language)
         texts.append(text)
+        shingles.append(of_text)
     prompt_of = attrgetter("occupation", "template_id", "debiasing_id", "context", "requested_gender")
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
-    firsts = units([text.shingles for text in texts], prompts)
+    firsts = units(shingles, prompts)
     found = []
     for i, text in enumerate(texts):
         copy_of = None if firsts[i] == i else texts[firsts[i]].key
         gender = None if i in held_out else text.requested_gender
         reading = readings[text.model]
-        of_text, is_read = text.association, reading.reads(text.english, text.told)
+        association, is_read = text.association, reading.reads(text.english, text.told)
         if not is_read:
             why = "not-english" if reading.is_english else "not-read"
-            of_text = replace(of_text, gender=None, rule_id=why)
+            association = replace(association, gender=None, rule_id=why)
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
         outcome = text.outcome if text.english or reading.offers("outcomes") else None
-        text = replace(text, association=of_text, read=is_read, outcome=outcome)
-        found.append(replace(text, requested_gender=gender, copy_of=copy_of, alone=alone))
+        as_read = replace(text, association=association, read=is_read, copy_of=copy_of, alone=alone)
+        as_read = replace(as_read, outcome=outcome)
+        found.append(replace(as_read, requested_gender=gender))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.corpora.loaders import english_counts
@@ -28,16 +28,20 @@ _WORD = re.compile(
     rf"['\u2019](?:{_TOLD['contractions']})\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
 )  # not ve of they've
 _ADDRESS = re.compile(r"(?<!\S)\S*(?:@|://|www\.|\.(?:com|org|net)\b)\S*")
+_IN_ADDRESS = ("@", "://", "www.", ".com", ".org", ".net")  # one of them
 _OF_NAME = re.compile(rf"(?:\s(?:{_TOLD['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _PRONOUNS = frozenset(_TOLD["pronouns"].split())
 
 
+@lru_cache(maxsize=1)  # a text is judged, and then read
 def _words(text: str) -> Counter[str]:
     """Count the words of a text without pronouns, names (La Paz, José) and addresses, and its commas."""
     capitals, found = text.isupper(), Counter({",": text.count(",")})
-    written = _WORD.findall(_OF_NAME.sub("", _ADDRESS.sub("", text)))
+    if any(map(text.__contains__, _IN_ADDRESS)):
+        text = _ADDRESS.sub("", text)
+    written = _WORD.findall(_OF_NAME.sub("", text))
     for word, n in Counter(filter(None, written)).items():
         lowered = word.lower()  # in English a sentence begins with The
         is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS

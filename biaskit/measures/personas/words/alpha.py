@@ -22,11 +22,10 @@ from biaskit.measures.personas.words.log_odds import (
     Prior,
     calibration_words,
     is_fixed,
-    z_scores,
 )
 from biaskit.measures.personas.words.stability import chance_corrected, first_halves, shuffled_in_halves
 from biaskit.records import GENDERS
-from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.arrays import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -73,7 +72,7 @@ class Pair:
     is_name: BoolArray  # [W]
     is_content: BoolArray  # [W], no gender word and no name
     counts: tuple[FloatArray, FloatArray]  # [1, W], of one gender and of the other
-    halves: tuple[IntArray, IntArray]  # [2, 40, W]: halves; 20 halvings, then 20 with shuffled genders
+    halves: tuple[FloatArray, FloatArray]  # [2, 40, W]: halves; 20 halvings, then 20 with shuffled genders
 
 
 def pairs_of(
@@ -99,14 +98,14 @@ def pairs_of(
         halves = []
         for gender in pair:
             for half in (both, ~both):
-                halves.append((half & (labelled == gender)).astype(np.int64) @ counts_here)
+                halves.append((half & (labelled == gender)).astype(np.float64) @ counts_here)
         of_halves = np.stack(halves).reshape(2, 2, *halves[0].shape)
         here = np.flatnonzero(of_halves[:, :, 0].sum(axis=(0, 1)))
         of_first, of_second = of_halves[..., here]
         words_here = tuple(words[column] for column in here)
         is_name, is_content = mask(words_here, names.__contains__), ~says_gender(words_here, names)
         known = pair, words_here, english[here], is_fixed(words_here), is_name, is_content
-        totals = of_first[:, :1].sum(axis=0, dtype=np.float64), of_second[:, :1].sum(axis=0, dtype=np.float64)
+        totals = of_first[:, :1].sum(axis=0), of_second[:, :1].sum(axis=0)
         pairs.append(Pair(*known, counts=totals, halves=(of_first, of_second)))
     return pairs
 
@@ -140,9 +139,10 @@ class AtAlpha:
 
     def _z(self, c: float) -> FloatArray:
         """Score the first gender against the second, `[1, W]`; the search for C calls it a thousand times."""
-        counts = self.pair.counts
-        odds = LogOdds(self.pair.is_fixed, self.pair.english, "calibrated", replace(self.prior, c=c))
-        return odds.z(*counts, counts[0] + counts[1])
+        return self._odds(c).z(*self.pair.counts, self.pair.counts[0] + self.pair.counts[1])
+
+    def _odds(self, c: float) -> LogOdds:
+        return LogOdds(self.pair.is_fixed, self.pair.english, "calibrated", replace(self.prior, c=c))
 
     def marked_criterion_words(self, c: float) -> Words:
         """List the criterion words that mark either gender."""
@@ -166,13 +166,13 @@ class AtAlpha:
 
     def agreements(self, c: float) -> FloatArray:
         """Compare two halves' lists, `[2, 40]`: directions, halvings; each half is its own topic."""
-        pair, prior = self.pair, replace(self.prior, c=c)
-        z = z_scores(*pair.halves, words=pair.words, english=pair.english, prior=prior)
+        odds, halves = self._odds(c), zip(*self.pair.halves, strict=True)
+        z = np.stack([odds.z(first, second, first + second) for first, second in halves])
         is_defined = ~np.isnan(z).any(axis=(0, 2))
-        marked = _both_ways(z, pair.halves)[..., pair.is_content]
+        marked = _both_ways(z, self.pair.halves)[..., self.pair.is_content]
         return np.where(is_defined, np.stack(list(map(chance_corrected, marked))), np.nan)
 
 
-def _both_ways(z: FloatArray, counts: Sequence[FloatArray | IntArray]) -> BoolArray:
+def _both_ways(z: FloatArray, counts: Sequence[FloatArray]) -> BoolArray:
     """Say which words mark the first gender against the second, and the reverse: `[2, ..., W]`."""
     return np.stack([(z > THRESHOLD) & (counts[0] > 0), (-z > THRESHOLD) & (counts[1] > 0)])

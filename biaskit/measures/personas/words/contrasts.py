@@ -119,7 +119,7 @@ def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: st
     )
     if word_list.reason:
         return _Draft(contrast, odds, word_list)
-    scores = Scores(odds, texts, list(texts.weighted[:, None]))  # one row each
+    scores = Scores(odds, texts, list(texts.weighted[:, None]), texts.left_out)  # one row each
     words = tuple(_marked_words(texts, scores, contrast))
     word_list = replace(word_list, words=words, n_marked=len(words))
     observed, no_null = _statistics(scores, contrast), _why_unequal(texts, contrast, shuffled)
@@ -141,9 +141,9 @@ def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) 
         topic = texts.topic(target, unmarked, (*contrast.target, *against))
         if np.count_nonzero(topic) < 2:
             return f"fewer than two words in the {contrast.name} and {name} texts"
-        by = log_odds.regularise(target, unmarked, topic)
-        by_r = {contrast.name: by.by_r_target, name: by.by_r_unmarked}
-        if without := [side for side, value in by_r.items() if np.isnan(value).any()]:
+        by_r = log_odds.regularise(target, unmarked, topic).by_r
+        of_sides = zip((contrast.name, name), by_r, strict=True)
+        if without := [side for side, value in of_sides if np.isnan(value).any()]:
             return f"no calibration word in the {' and '.join(without)} texts"
     return None
 
@@ -198,7 +198,7 @@ def _statistics(scores: Scores, contrast: Contrast) -> _Statistics:
     total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
     length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1, initial=0.0)
     # Few words are left out: removing them takes a tenth of the time of gathering all others.
-    left_out = np.flatnonzero(scores.texts.left_out)
+    left_out = np.flatnonzero(scores.left_out)
     length_beyond = length - np.count_nonzero(marked[:, left_out], axis=1)
     total[:, left_out] = 0.0
     return _Statistics(length, max_z, length_beyond, total.max(axis=1, initial=0.0))

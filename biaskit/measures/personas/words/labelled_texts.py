@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING
 
@@ -64,15 +64,6 @@ class LabelledTexts:
         rows = slice(1) if len(pair) == len(self.groups) else slice(None)
         topic = target[rows] + unmarked[rows]
         return topic + sum_of(self.elsewhere, pair) if self.elsewhere.any() else topic
-
-    def of_words(self, places: IntArray) -> LabelledTexts:
-        """Take some of the words."""
-        counts, documents, totals = self.counts[:, places], self.documents[:, places], self.totals[:, places]
-        weighted, elsewhere = self.weighted[:, places], self.elsewhere[:, places]
-        words = tuple(map(self.words.__getitem__, places.tolist()))
-        english, left_out = self.english[places], self.left_out[places]
-        some = replace(self, counts=counts, documents=documents, totals=totals, weighted=weighted)
-        return replace(some, words=words, english=english, elsewhere=elsewhere, left_out=left_out)
 
 
 def labelled_texts(

@@ -23,6 +23,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 THRESHOLD = 1.96  # a word is marked strictly above it, as released; the paper says at or above
 N_FREQUENT = 20  # released; not in the paper
+TIED = 1e-8  # counts that differ by less are equal
 
 FIXED_CALIBRATION_WORDS = tuple(words_of_kind("personas")["calibration_words"]["fixed"].split())
 # They tell who speaks, and are marked for that and not by chance, whatever the calibration.
@@ -71,52 +72,6 @@ class Prior:
 DEFAULT_PRIOR = Prior()
 
 
-def z_scores(
-    target: ArrayLike,
-    unmarked: ArrayLike,
-    *,
-    words: Sequence[str],
-    english: ArrayLike,
-    method: str = "calibrated",
-    prior: Prior = DEFAULT_PRIOR,
-    topic: ArrayLike | None = None,
-) -> FloatArray:
-    """Score every word, target against unmarked: z of its log-odds.
-
-    Formula: with a_i = P / r_i and N_i = n_i + Σ a_i: l_i = (T_i + a_i) / (N_i − T_i − a_i);
-        z = (log l_1 − log l_2) / sqrt(1 / (T_1 + a_1) + 1 / (T_2 + a_2)).
-        Marked Personas: P = topic counts, r_i = 1. Calibrated: P = hybrid prior on the topic vocabulary,
-        r_i = C · Σ_W P / Σ_W T_i over the calibration words W. Sums run over the topic vocabulary.
-    Arguments: target, unmarked `[..., W]`, word counts; words `[W]` in alphabetical order; english `[W]`,
-        counts of these words in general English, 0 where absent; topic `[W]` or `[..., W]`, by default
-        target + unmarked, never less than it.
-    Returns: z `[..., W]`; positive = marked for the target. Exactly negative when the groups are swapped.
-    Missing or empty input: NaN along a row where r is undefined (no calibration word in a group) or with
-        fewer than two words; 0 for a word without topic counts. A word of neither group has a z but is never
-        marked.
-    Reference: methods/words#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
-        where they print n_U (Monroe et al. 2008). Checked against a plain loop.
-    """
-    target, unmarked = np.broadcast_arrays(np.asarray(target), np.asarray(unmarked))
-    shape, english = target.shape, np.asarray(english, dtype=np.float64)
-    if target.size == 0:
-        return np.zeros(shape)
-    target, unmarked = target.reshape(-1, len(words)), unmarked.reshape(-1, len(words))
-    topics = target + unmarked
-    if topic is not None:
-        topics = np.broadcast_to(np.asarray(topic), shape).reshape(-1, len(words))
-    in_topic = np.flatnonzero((topics > 0).any(axis=0))
-    log_odds = LogOdds(is_fixed(words)[in_topic], english[in_topic], method, prior)
-    z = np.zeros(target.shape)
-    for rows in blocks_of_rows(len(z), len(words)):
-        counts = (target[rows], unmarked[rows], topics[rows])
-        # `take` keeps a row's words side by side in memory; indexing by slice and list together does not.
-        scored = log_odds.z(*(np.take(c, in_topic, axis=1).astype(np.float64) for c in counts))
-        z[rows, in_topic] = scored
-        z[rows][np.isnan(scored).any(axis=1) | (in_topic.size == 0)] = np.nan
-    return z.reshape(shape)
-
-
 def blocks_of_rows(n_rows: int, n_words: int, cells: int = _CELLS_AT_ONCE) -> Iterator[slice]:
     """Cut rows of W words into blocks, by default such as stay in the processor's cache."""
     step = max(1, cells // max(1, n_words))
@@ -128,10 +83,8 @@ class Regularised:
     """What the log-odds of R rows of counts need beside the counts (Algorithm 3)."""
 
     prior: FloatArray  # [R or 1, W], P; 0 outside the topic vocabulary
-    by_r_target: FloatArray  # [R, 1], 1 / r_1; NaN where undefined
-    by_r_unmarked: FloatArray  # [R, 1], 1 / r_2
-    total_target: FloatArray  # [R, 1], n_G + Σ a_G
-    total_unmarked: FloatArray  # [R, 1], n_U + Σ a_U
+    by_r: Sequence[FloatArray]  # 1 / r_i of both groups, [R, 1] each; NaN where undefined
+    totals: Sequence[FloatArray]  # N_i = n_i + Σ a_i, likewise
 
     def z(self, target: FloatArray, unmarked: FloatArray) -> FloatArray:
         """Score rows of counts, `[R, W]`.
@@ -142,14 +95,14 @@ class Regularised:
         has_prior = self.prior > 0
         prior = self.prior if has_prior.all() else np.where(has_prior, self.prior, 1.0)
         # In place: fresh arrays of this size cost more than the arithmetic.
-        a = prior * self.by_r_target
+        a = prior * self.by_r[0]
         a += target  # T_1 + a_1
-        b = prior * self.by_r_unmarked
+        b = prior * self.by_r[1]
         b += unmarked
-        z = self.total_unmarked - b
+        z = self.totals[1] - b
         z *= a
         np.log(z, out=z)
-        scratch = self.total_target - a
+        scratch = self.totals[0] - a
         scratch *= b
         z -= np.log(scratch, out=scratch)
         np.add(a, b, out=scratch)
@@ -160,10 +113,10 @@ class Regularised:
             z *= has_prior
         return z
 
-    def at(self, rows: slice, places: IntArray | slice) -> Regularised:
+    def at(self, rows: slice, words: IntArray | slice = slice(None)) -> Regularised:
         """Take some rows and words; the totals stay those of all words."""
-        by_r, totals = (self.by_r_target[rows], self.by_r_unmarked[rows]), (self.total_target[rows],)
-        return Regularised(self.prior[:, places], *by_r, *totals, self.total_unmarked[rows])
+        by_r, totals = [group[rows] for group in self.by_r], [group[rows] for group in self.totals]
+        return Regularised(self.prior[:, words], by_r, totals)
 
     def bound(self, most: FloatArray) -> FloatArray:
         """Bound |z| of each word over all rows, `[W]`; both groups together have it at most `most` times.
@@ -171,14 +124,13 @@ class Regularised:
         Formula: √S (f(q) + ½ log ρ) as in methods/words#reach. Infinite for a word that can be all there is,
             NaN if a row is NaN.
         """
-        prior, scales = self.prior[0], (self.by_r_target, self.by_r_unmarked)
-        largest = most + prior * (self.by_r_target + self.by_r_unmarked).max()  # S
-        q = np.maximum(prior * min(scale.min() for scale in scales) / largest, _PEAK)
+        prior, by_r, totals = self.prior[0], self.by_r, self.totals
+        largest = most + prior * (by_r[0] + by_r[1]).max()  # S
+        q = np.maximum(prior * np.min(by_r) / largest, _PEAK)
         ratio = np.zeros(prior.shape)
         for ours, theirs in ((0, 1), (1, 0)):
-            totals = (self.total_target, self.total_unmarked)
-            above = totals[ours].max() - prior * scales[ours].min()
-            below = totals[theirs].min() - most - prior * scales[theirs].max()
+            above = totals[ours].max() - prior * by_r[ours].min()
+            below = totals[theirs].min() - most - prior * by_r[theirs].max()
             above = np.divide(above, below, out=np.full(prior.shape, np.inf), where=below > 0)
             ratio = np.maximum(ratio, above)
         of_parts = np.sqrt(q * (1 - q)) * np.log((1 - q) / q)
@@ -204,7 +156,18 @@ class LogOdds:
             raise UsageError(f"no method {self.method!r}: {known}")
 
     def z(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> FloatArray:
-        """Score rows: `[R, W]`, as `z_scores`."""
+        """Score every word of R rows, target against unmarked: z of its log-odds, `[R, W]`.
+
+        Formula: with a_i = P / r_i and N_i = n_i + Σ a_i: l_i = (T_i + a_i) / (N_i − T_i − a_i);
+            z = (log l_1 − log l_2) / sqrt(1 / (T_1 + a_1) + 1 / (T_2 + a_2)).
+            Marked Personas: P = topic counts, r_i = 1. Calibrated: P = hybrid prior on the topic vocabulary,
+            r_i = C · Σ_W P / Σ_W T_i over the calibration words W. Sums run over the topic vocabulary.
+        The topic is never less than both counts together. Exactly negative when the groups are swapped. NaN
+        along a row where r is undefined (no calibration word in a group) or with fewer than two words; 0 for
+        a word without topic counts.
+        Reference: methods/words#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
+            where they print n_U (Monroe et al. 2008). Checked against a plain loop.
+        """
         return self.regularise(target, unmarked, topic).z(target, unmarked)
 
     def regularise(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> Regularised:
@@ -221,8 +184,9 @@ class LogOdds:
         mass = prior.sum(axis=1, keepdims=True)
         # With one word in all, the odds are 0 / 0.
         mass[np.count_nonzero(prior, axis=1) < 2] = np.nan
-        first, second = by_r
-        return Regularised(prior, first, second, lengths[0] + mass * first, lengths[1] + mass * second)
+        return Regularised(
+            prior, by_r, [n + mass * of_group for n, of_group in zip(lengths, by_r, strict=True)]
+        )
 
     def scales(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
         """Compute 1 / r of both groups, `[R, 1]`, from the words that can be calibration words."""
@@ -323,8 +287,9 @@ def most_frequent(rows: NDArray[Any]) -> BoolArray:
     if rows.shape[1] > N_FREQUENT and len(rows):
         # Any 20 words bound every row's 20th largest count from below; few others reach that anywhere.
         heavy = np.argpartition(rows[0], -N_FREQUENT)[-N_FREQUENT:]
-        columns = np.flatnonzero(rows.max(axis=0) >= rows[:, heavy].min())
-    order = np.argsort(rows[:, columns], axis=1, kind="stable")[:, -N_FREQUENT:]
+        columns = np.flatnonzero(rows.max(axis=0) >= rows[:, heavy].min() - TIED)
+    # Weighted counts that are equal may differ by rounding.
+    order = np.argsort(np.round(rows[:, columns], 8), axis=1, kind="stable")[:, -N_FREQUENT:]
     frequent = np.zeros(rows.shape, dtype=np.bool_)
     np.put_along_axis(frequent, columns[order], True, axis=1)
     return frequent & (rows > 0)

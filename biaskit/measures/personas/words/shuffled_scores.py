@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from biaskit.measures.personas.words.labelled_texts import LabelledTexts, Labels, sum_of
 from biaskit.measures.personas.words.log_odds import (
     N_FREQUENT,
+    TIED,
     LogOdds,
     Regularised,
     blocks_of_rows,
     most_frequent,
 )
-from biaskit.measures.personas.words.shuffles import AT_ONCE, permuted_counts, permuted_labels
-from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-PRUNED = True
-"""Whether words that cannot matter are left out; every number of a list is the same."""
-_PART = 2_048  # texts at once in a dense table
-_FEWEST_OF_A_WEIGHT = 32
-"""Texts of one weight, on average, that make a dense table faster than a sparse one."""
+from biaskit.measures.personas.words.shuffles import Shuffles
+from biaskit.stats.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +27,7 @@ class Scores:
     log_odds: LogOdds
     texts: LabelledTexts
     counts: Sequence[FloatArray]
+    left_out: BoolArray  # [V]
     terms: Regularised | None = None  # of the two labels there are, where V are not all words
     _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
     _sums: dict[Labels, FloatArray] = field(default_factory=dict)
@@ -66,80 +58,55 @@ class Scores:
 def shuffled_scores(
     texts: LabelledTexts,
     methods: Sequence[LogOdds],
-    least: Sequence[float],
+    least: Sequence[float] | None,
     rng: np.random.Generator,
     n: int,
 ) -> Iterator[Scores]:
     """Score n shuffles of the labels in blocks, by methods of one prior; of two labels the words that matter.
 
-    `least`: the smallest |z| that matters by each; a word that reaches it in no shuffle is left out. If
-    a shuffle is undefined (its z is NaN), every word stays.
+    `least`: the smallest |z| that matters by each; a word that reaches it in no shuffle is left out, unless
+    the prior is rounded. If a shuffle is undefined (its z is NaN), every word stays; so it does without
+    `least`.
     """
-    weights = np.ones((2, len(texts.labels))) if texts.weights is None else texts.weights
-    kinds, kind = np.unique(weights, axis=1, return_inverse=True)
-    many = texts.weights is not None and kinds.shape[1] * _FEWEST_OF_A_WEIGHT > len(texts.labels)
-    if len(texts.groups) != 2 or many or methods[0].prior.rounding != "exact" or not PRUNED:
-        of_texts = texts.counts, texts.labels, texts.strata
-        for counts in permuted_counts(*of_texts, rng, n, groups=texts.groups, weights=texts.weights):
-            for odds in methods:
-                yield Scores(odds, texts, counts)
-        return
-    parts = []
-    for number, of_kind in enumerate(kinds.T.tolist()):
-        members = np.flatnonzero(kind == number)
-        parts += [(members[start : start + _PART], *of_kind) for start in range(0, len(members), _PART)]
-    is_first = permuted_labels(texts.labels, texts.strata, rng, n, texts.groups) == 0
-    kept = np.float32 if texts.weights is None else np.float64
-    shuffles, most = _Shuffles(is_first, parts, kept), texts.counts.T @ weights.max(axis=0)
-    terms, matters = shuffles.terms(texts, methods, most), np.zeros(len(most), dtype=np.bool_)
-    for of_method, smallest in zip(terms, least, strict=True):
-        matters |= ~(of_method.bound(most) < smallest)
-    places = np.flatnonzero(matters)
-    some = texts.of_words(places)
-    for rows in blocks_of_rows(n, 2 * len(places), AT_ONCE):
-        counted = shuffles.counted(some.counts, rows)
+    of_texts = texts.labels, texts.strata
+    shuffles = Shuffles.of(*of_texts, rng, n, groups=texts.groups, weights=texts.weights)
+    places, terms = np.arange(len(texts.words)), list[Regularised | None]([None] * len(methods))
+    if least is not None and len(texts.groups) == 2 and methods[0].prior.rounding == "exact":
+        weights = np.ones(len(texts.labels)) if texts.weights is None else texts.weights.max(axis=0)
+        most = texts.counts.T @ weights  # how often a label can have a word
+        every = list(_terms(shuffles, texts, methods, most))
+        bounds = [of_method.bound(most) for of_method in every]
+        places = np.flatnonzero((~(np.array(bounds) < np.array(least)[:, None])).any(axis=0))
+        terms = [of_method.at(slice(None), places) for of_method in every]
+    some, left_out = texts.counts[:, places], texts.left_out[places]
+    for rows in shuffles.blocks(len(places)):
+        counted = shuffles.counted(some, rows)
+        if None in terms:
+            counted = counted.astype(np.float64)  # what is blended needs every digit
         for of_method, odds in zip(terms, methods, strict=True):
-            here = of_method.at(rows, places)
+            here = of_method and of_method.at(rows)
             for block in blocks_of_rows(counted.shape[1], len(places)):
-                yield Scores(odds, some, list(counted[:, block]), here.at(block, slice(None)))
+                yield Scores(odds, texts, list(counted[:, block]), left_out, here and here.at(block))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shuffles:
-    """Two labels, shuffled."""
+def _terms(
+    shuffles: Shuffles, texts: LabelledTexts, methods: Sequence[LogOdds], most: FloatArray
+) -> Iterator[Regularised]:
+    """Compute prior, 1 / r and totals of two labels by each method."""
+    from scipy.sparse import csr_matrix, hstack
 
-    is_first: BoolArray  # [n, documents]: whether a text has the first one
-    parts: Sequence[tuple[IntArray, float, float]]  # texts, and what each weighs under either label
+    def counted(columns: csr_matrix) -> FloatArray:
+        blocks = shuffles.blocks(columns.shape[1])
+        return np.concatenate([shuffles.counted(columns, rows) for rows in blocks], axis=1)
 
-    kept: type[np.floating[Any]]  # of sums: whole numbers are exact in single precision
-
-    def counted(self, counts: csr_matrix, rows: slice = slice(None)) -> FloatArray:
-        """Add up `counts` `[documents, K]` by label in some shuffles, `[2, R, K]`, by dense products."""
-        # Whole numbers below 2^24 are exact in single precision.
-        exact = np.float32 if counts.sum(axis=0).max() < 1 << 24 else np.float64
-        kept = np.promote_types(exact, self.kept)
-        table, is_first = counts.astype(exact), self.is_first[rows]
-        found: FloatArray = np.zeros((2, len(is_first), counts.shape[1]), dtype=kept)
-        for members, weight, other in self.parts:
-            dense = table[members].toarray()
-            in_first = is_first[:, members].astype(exact) @ dense
-            found[0] += np.multiply(in_first, weight, dtype=kept)
-            found[1] += np.multiply(dense.sum(axis=0) - in_first, other, dtype=kept)
-        return found
-
-    def terms(self, texts: LabelledTexts, methods: Sequence[LogOdds], most: FloatArray) -> list[Regularised]:
-        """Compute prior, 1 / r and totals by each method; `most`: how often a label can have a word."""
-        from scipy.sparse import csr_matrix, hstack
-
-        topic = texts.topic(texts.totals[:1], texts.totals[1:], (0, 1))
-        heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
-        counted = self.counted(csr_matrix(hstack([texts.counts[:, heavy], lengths])))
-        # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
-        can_be, terms = methods[0].fixed | (most >= counted[..., :-1].min()), []
-        for odds in methods:
-            prior = odds.blend(topic, (topic, topic))
-            few = np.flatnonzero(can_be | most_frequent(prior)[0])
-            ours, theirs = self.counted(texts.counts[:, few])
-            by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], (ours, theirs))
-            terms.append(odds.terms(prior, counted[..., -1:], by_r))
-        return terms
+    topic = texts.topic(texts.totals[:1], texts.totals[1:], (0, 1))
+    heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
+    of_heavy = counted(csr_matrix(hstack([texts.counts[:, heavy], lengths])))
+    # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
+    can_be = methods[0].fixed | (most >= of_heavy[..., :-1].min() - TIED)
+    for odds in methods:
+        prior = odds.blend(topic, (topic, topic))
+        few = np.flatnonzero(can_be | most_frequent(prior)[0])
+        ours, theirs = counted(texts.counts[:, few])
+        by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], (ours, theirs))
+        yield odds.terms(prior, of_heavy[..., -1:], by_r)

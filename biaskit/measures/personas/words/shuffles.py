@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from biaskit.measures.personas.words.log_odds import blocks_of_rows
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import LEVEL
+from biaskit.stats.resampling import shuffled_within
 from biaskit.stats.welch import welch
 
 if TYPE_CHECKING:
@@ -22,50 +24,63 @@ MOST_UNEQUAL = 1.25
 """How much longer one side's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
 
 AT_ONCE = 8_000_000  # counts: 64 MB of doubles
+_SPARSE = 16
 
 
-def permuted_labels(
-    labels: Sequence[str], strata: Sequence[str], rng: np.random.Generator, n: int, groups: Sequence[str]
-) -> NDArray[np.int16]:
-    """Shuffle labels within strata: places in `groups`, `[n, documents]`; the order of documents counts."""
-    place = {group: g for g, group in enumerate(groups)}
-    shuffled = np.tile(np.array([place[label] for label in labels], dtype=np.int16), (n, 1))
-    names = np.asarray(strata, dtype=object)
-    for stratum in sorted(set(strata)):
-        members = np.flatnonzero(names == stratum)
-        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
-    return shuffled
+@dataclass(frozen=True, slots=True)
+class Shuffles:
+    """Labels of documents, shuffled within their strata (methods/words#word-list-null)."""
 
+    labels: NDArray[np.integer[Any]]  # [shuffles, documents]: places of groups
+    n_groups: int
+    weights: FloatArray | None = None  # [groups, documents], what a text weighs under each label; None: 1
 
-def permuted_counts(
-    counts: csr_matrix,
-    labels: Sequence[str],
-    strata: Sequence[str],
-    rng: np.random.Generator,
-    n: int,
-    *,
-    groups: Sequence[str] = WOMEN_AND_MEN,
-    weights: FloatArray | None = None,
-) -> Iterator[tuple[FloatArray, ...]]:
-    """Count words by label with the labels of the documents shuffled within strata, n times.
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        strata: Sequence[str],
+        rng: np.random.Generator,
+        n: int,
+        *,
+        groups: Sequence[str] = WOMEN_AND_MEN,
+        weights: FloatArray | None = None,
+    ) -> Shuffles:
+        """Shuffle labels, each one of `groups`, n times; the order of documents counts."""
+        if weights is not None and (weights == 1).all():  # as many texts of each label in every occupation
+            weights = None
+        places = np.array(list(map(groups.index, labels)), dtype=np.min_scalar_type(len(groups)))
+        return cls(shuffled_within(strata, places, rng, n), len(groups), weights)
 
-    `counts` are `[documents, W]`, `weights` `[groups, documents]` what a text weighs in each. Yields blocks
-    of b shuffles that stay in the cache, per group `[b, W]` doubles (methods/words#word-list-null).
-    """
-    from scipy.sparse import csr_matrix
+    def blocks(self, n_words: int) -> Iterator[slice]:
+        """Cut the shuffles into blocks that `counted` can take at once."""
+        n, n_documents = self.labels.shape
+        return blocks_of_rows(n, max(n_documents, n_words * self.n_groups), AT_ONCE)
 
-    shuffled = permuted_labels(labels, strata, rng, n, groups)
-    by_word = csr_matrix(counts.T, dtype=np.float64)  # [W, documents]
-    scale = np.ones((len(groups), len(labels))) if weights is None else weights
-    total = np.asarray(by_word.sum(axis=1)).ravel()
-    for rows in blocks_of_rows(n, len(total) * len(groups), AT_ONCE):
-        some = shuffled[rows].T
+    def counted(self, counts: csr_matrix, rows: slice) -> FloatArray:
+        """Add up counts `[documents, W]` by label in some shuffles, `[groups, R, W]`.
+
+        Whole numbers are exact, below 2^24 also in single precision. A product with a sparse table costs as
+        much as one with a dense table where a word stands in one text of `_SPARSE`.
+        """
+        from scipy.sparse import csr_matrix
+
+        is_small = self.weights is None and counts.sum() < 1 << 24
+        table = counts.astype(np.float32 if is_small else np.float64)
+        often = counts.getnnz(axis=0) * _SPARSE > counts.shape[0]
+        dense, by_word = table[:, often].toarray(), csr_matrix(table[:, ~often].T)
+        labels = np.ascontiguousarray(self.labels[rows].T)  # [documents, R]
+        found: FloatArray = np.zeros((self.n_groups, labels.shape[1], counts.shape[1]), dtype=table.dtype)
         # Without weights the last group has what the others leave.
-        counted_for = range(len(groups) - (weights is None))
-        by_group = [by_word @ ((some == g) * scale[g][:, None]) for g in counted_for]  # [W, step]
-        for block in blocks_of_rows(some.shape[1], len(total)):
-            counted = [np.ascontiguousarray(of_group[:, block].T) for of_group in by_group]
-            yield (*counted, total - np.sum(counted, axis=0)) if weights is None else tuple(counted)
+        for group in range(self.n_groups - (self.weights is None)):
+            weighs = (labels == group).astype(table.dtype)
+            if self.weights is not None:
+                weighs *= self.weights[group][:, None]
+            found[group][:, often] = weighs.T @ dense
+            found[group][:, ~often] = (by_word @ weighs).T
+        if self.weights is None:
+            found[-1] = np.asarray(table.sum(axis=0)) - found[:-1].sum(axis=0)
+        return found
 
 
 def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") -> str | None:
