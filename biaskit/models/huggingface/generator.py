@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -24,7 +25,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import OutputHead, cut_head, use_onednn
+from biaskit.models.huggingface.head import cut_head, use_onednn
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.huggingface.rendering import ANCHOR_TOKENS, MARK_TOKENS
 from biaskit.models.options import LocalOptions
@@ -47,7 +48,6 @@ class TransformersGenerator(LocalModel):
         super().__init__(folder, label=label, spec=spec, local=local)
         self._ends: list[int] = []  # ids that end a text
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → rendered text, its ids
-        self._head: OutputHead | None = None  # if the model leaves its logits to it
         self._thought_tokens = local.thought_tokens
 
     def plan_samples(self, requests: Sequence[SampleRequest]) -> Plan[SampleRequest]:
@@ -160,20 +160,11 @@ class TransformersGenerator(LocalModel):
             texts.append(None if broken else tuple(row[: last + 1][:most]))
         return texts
 
-    def _decode(
-        self,
-        noise: GumbelNoise,
-        model: Any,
-        ids: torch.Tensor,
-        *,
-        generation_config: GenerationConfig,
-        stopping_criteria: StoppingCriteriaList,
-        logits_processor: Any,  # noqa: ARG002  # there are none
-        **options: Any,
-    ) -> torch.Tensor:
+    def _decode(self, noise: GumbelNoise, model: Any, ids: torch.Tensor, **options: Any) -> torch.Tensor:
         """Continue prompts (rows, tokens) as `generate` would, but without copies of logits and cache."""
-        pad, cache = generation_config.pad_token_id, options.get("cache", options.get("past_key_values"))
-        keep_in_buffers(cache, stopping_criteria.max_length)
+        pad, ends = options.pop("generation_config").pad_token_id, options.pop("stopping_criteria")
+        del options["logits_processor"]  # of which there are none
+        keep_in_buffers(options.get("cache", options.get("past_key_values")), ends.max_length)
         going, n_prompt = torch.ones(len(ids), dtype=torch.bool, device=ids.device), ids.shape[1]
         while bool(going.any()):
             first = ids.shape[1] == n_prompt
@@ -181,13 +172,14 @@ class TransformersGenerator(LocalModel):
             inputs = model.prepare_inputs_for_generation(
                 ids, next_sequence_length=length, is_first_iteration=first, **options
             )
-            out = model(**inputs, return_dict=True)
+            with nullcontext() if first else model._optimize_model_for_decode():  # of a mixture of experts
+                out = model(**inputs, return_dict=True)
             options = model._update_model_kwargs_for_generation(out, options)
             head = self._head
             slices = [(0, out.logits[:, -1].float())] if head is None else head.slices(head.states)
             new = noise.sample(slices, going.tolist()).to(ids.device)
             ids = torch.cat([ids, torch.where(going, new, pad)[:, None]], dim=1)
-            going = going & ~stopping_criteria(ids, None)
+            going = going & ~ends(ids, None)
         return ids
 
     def _result(self, request: SampleRequest, new: TokenIds | None) -> Sample | Failed:
@@ -230,7 +222,8 @@ class TransformersGenerator(LocalModel):
             raise
         if ids and self._folder.loaded is None:  # a model in memory keeps its own layers
             use_onednn(self._model)
-            self._head = cut_head(self._model, ids)
+            with self._forward():
+                self._head = cut_head(self._model, ids)
 
 
 class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has no types
@@ -298,14 +291,13 @@ class GumbelNoise:
 
     def sample(self, slices: Iterable[tuple[int, torch.Tensor]], going: Sequence[bool]) -> torch.Tensor:
         """Return tokens (rows,) from slices: a first token, float32 logits (rows, tokens). 0: not `going`."""
-        if self._sampling.top_p < 1.0:
-            whole = torch.cat([logits.clone() for _, logits in slices], dim=1)
-            slices = [(0, _nucleus(whole / self._sampling.temperature, self._sampling.top_p))]
+        temperature, top_p = self._sampling.temperature, self._sampling.top_p
+        slices = ((start, logits / temperature if temperature != 1.0 else logits) for start, logits in slices)
+        if top_p < 1.0:
+            slices = [(0, _nucleus(torch.cat([logits.clone() for _, logits in slices], dim=1), top_p))]
         rows = [i for i, goes in enumerate(going) if goes and not self.broken[i]]
         tokens, largest = [0] * len(going), [-math.inf] * len(going)
         for start, logits in slices:
-            if self._sampling.top_p == 1.0 != self._sampling.temperature:
-                logits = logits / self._sampling.temperature
             on_cpu = logits.cpu().numpy()
             found = self._each(self._largest, rows, [on_cpu[i] for i in rows])
             for i, (place, value) in zip(rows, found, strict=True):

@@ -12,7 +12,7 @@ ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the
 SLICE_ELEMENTS = 1 << 21
 """Logits in memory at once: rows times tokens of a slice. 2 M numbers stay in the processor's cache."""
 ONEDNN = bool(torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available())  # type: ignore
-ONEDNN_ROWS = 8  # from which it is the quicker one
+ONEDNN_ROWS = 8
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 """Largest difference from the model's own forward that is float noise; a missed scale differs by over 0.6."""
 BFLOAT16_STEP = 2.0**-8
@@ -143,19 +143,15 @@ def cut_head(model: Any, ids: Sequence[int]) -> OutputHead | None:
 
 
 def use_onednn(model: Any) -> None:
-    """Let a model's plain float32 layers on a CPU multiply by oneDNN: the same sums in less time."""
+    """Let a model's linear layers multiply as `linear` does."""
     for layer in model.modules():
         # Accelerate's own forward fetches weights that lie elsewhere.
         if type(layer) is torch.nn.Linear and "forward" not in vars(layer):
-            vars(layer)["forward"] = partial(_forward, layer)
-
-
-def _forward(layer: torch.nn.Linear, states: torch.Tensor) -> torch.Tensor:
-    return linear(states, layer.weight, layer.bias)
+            vars(layer)["forward"] = partial(linear, weight=layer.weight, bias=layer.bias)
 
 
 def linear(states: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Return states (..., in) times weights (out, in), by the quicker library."""
+    """Return states (..., in) times weights (out, in), by oneDNN where that is quicker than MKL."""
     if not _by_onednn(states):
         return torch.nn.functional.linear(states, weight, bias)
     out: torch.Tensor = torch.ops.mkldnn._linear_pointwise(states, weight, bias, "none", [], "")
@@ -163,7 +159,7 @@ def linear(states: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
 
 
 def _by_onednn(states: torch.Tensor) -> bool:
-    """Return whether oneDNN is faster than MKL: on AMD twice as fast with AVX-512, by a tenth with AVX2."""
+    # On AMD it is twice as fast with AVX-512, and by a tenth with AVX2; few rows are quicker with MKL.
     many = states.numel() >= ONEDNN_ROWS * states.shape[-1]
     return ONEDNN and many and states.dtype == torch.float32 and states.device.type == "cpu"
 

@@ -64,7 +64,6 @@ class TransformersScorer(NodeStates):
             )
         super().__init__(folder, label=label, spec=spec, local=local)
         self._texts = TokenTexts(self._renderer.tokenizer)
-        self._head: Any = None  # OutputHead
         self._boundary: torch.Tensor | None = None
         self._prepared: dict[str, Prepared] = {}
         self._rows_of: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
@@ -350,7 +349,7 @@ class TransformersScorer(NodeStates):
 
     def close(self) -> None:
         """Free the weights."""
-        self._decoder = self._head = self._boundary = None
+        self._decoder = self._boundary = None
         self._ready = {}
         super().close()
 
