@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
@@ -24,7 +25,7 @@ from fakes.tiny_models import (
     Oracle,
     Tiny,
 )
-from needs import require_demo_base
+from needs import require_demo, require_demo_base
 from transformers import Cache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
@@ -33,7 +34,7 @@ from biaskit.models.base import TextGenerator
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator, keep_in_buffers
 from biaskit.models.huggingface.head import use_onednn
-from biaskit.models.options import LocalOptions
+from biaskit.models.options import Dtype, LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Failed, Prompt, Sample, SampleRequest, Sampling
 
@@ -497,8 +498,10 @@ N_SAMPLES, N_TOKENS = 64, 20
 BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career\n\n"
 
 
-def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[SampleRequest]) -> dict[str, str]:
-    local = LocalOptions(batch_size=batch_size)
+def demo_texts(
+    demo: ModelFolder, batch_size: int, requests: Sequence[SampleRequest], dtype: Dtype = "auto"
+) -> dict[str, str]:
+    local = LocalOptions(device="cpu", dtype=dtype, batch_size=batch_size)
     model = TransformersGenerator(demo, label="demo-base", spec="demo-base", local=local)
     assert {batch_size} == {len(batch) for batch in model.plan_samples(requests).batches}
     return texts(answers(model, requests))
@@ -515,6 +518,28 @@ def test_samples_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> No
     assert len(set(large.values())) > 0.9 * N_SAMPLES
     equal = sum(large[key] == small[key] for key in large)
     assert equal >= 0.95 * N_SAMPLES, f"{equal} of {N_SAMPLES} samples are equal at batch 16 and 64"
+
+
+EARLIER = {
+    "demo": {1: "afe8baaaa7180aee", 4: "074fc1a333eefb9c", 64: "58383143d5d4c71c"},
+    "demo-base": {1: "3d4faeaefb17462c", 4: "741800bde1b1276f", 64: "3ec70dd8073ed64c"},
+}
+"""Of the texts that `generate` of transformers drew in float32, before the sampler had a loop of its own."""
+
+
+@pytest.mark.real_model
+@pytest.mark.parametrize("batch_size", [1, 4, 64])
+@pytest.mark.parametrize(("name", "require"), [("demo", require_demo), ("demo-base", require_demo_base)])
+def test_texts_of_the_demo_models_are_what_they_always_were(
+    name: str, require: Callable[[], object], batch_size: int
+) -> None:
+    require()
+    from biaskit.models.huggingface.demo import find_demo
+
+    requests = samples_of(BIOGRAPHY, range(min(2 * batch_size, 64)), n=N_TOKENS)
+    found = demo_texts(find_demo(name), batch_size, requests, "float32")
+    whole = "\0".join(found[request.key] for request in requests)
+    assert EARLIER[name][batch_size] == hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
 # --- layers and caches -----------------------------------------------------------------------------------

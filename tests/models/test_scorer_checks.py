@@ -38,9 +38,9 @@ from transformers import PreTrainedTokenizerFast
 
 from biaskit.errors import BiaskitError, ModelError, TokenizationError
 from biaskit.models.huggingface.folder import check_folder
-from biaskit.models.huggingface.head import HEAD_TOLERANCE, OutputHead
+from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.rendering import Renderer
-from biaskit.models.huggingface.scorer import TransformersScorer
+from biaskit.models.huggingface.scorer import HEAD_TOLERANCE, TransformersScorer
 from biaskit.records import Failed, Prompt, Scored, ScoreRequest, TargetWord, Turn
 
 Models = Callable[..., Tiny]

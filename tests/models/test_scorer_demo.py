@@ -12,7 +12,7 @@ from needs import require_demo, require_demo_base
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.prompts import cells
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import HEAD_TOLERANCE
+from biaskit.models.huggingface.scorer import HEAD_TOLERANCE
 from biaskit.records import Prompt, PromptFormat, Scored, ScoreRequest
 from biaskit.study.config import load_study
 

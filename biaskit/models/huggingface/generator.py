@@ -58,7 +58,7 @@ class TransformersGenerator(LocalModel):
                 length = self._n_prompt_tokens(request)
             together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
-            # Keys and values of every layer, and four float32 rows: logits, a copy, noise, the sum of both.
+            # Keys and values of every layer, and four float32 rows of logits: top_p sorts them as a whole.
             longest = 0
             for request in requests:
                 longest = max(longest, len(self._prompts[request.prompt][1]) + self._most_new(request))
@@ -257,17 +257,15 @@ def keep_in_buffers(cache: Any, most: int) -> None:
             layer.update = partial(_update, layer, most, [])
 
 
-def _update(
-    layer: Any, most: int, buffers: list[torch.Tensor], *states: torch.Tensor, **_: Any
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return what the layer's own update does: keys and values (rows, heads, tokens, size) seen from here."""
-    new, before = states[:2], layer.get_seq_length()
-    end = before + new[0].shape[-2]
+def _update(layer: Any, most: int, buffers: list[Any], keys: Any, values: Any, *_: Any, **__: Any) -> Any:
+    """Return what the layer's own update would: keys and values (rows, heads, tokens, size) in sight."""
+    before = layer.get_seq_length()
+    end = before + keys.shape[-2]
     if not buffers:
-        layer.lazy_initialization(*new)
-        buffers += [part.new_empty(*part.shape[:2], most, part.shape[-1]) for part in new]
-    for buffer, part in zip(buffers, new, strict=True):
-        buffer[:, :, before:end] = part
+        layer.lazy_initialization(keys, values)
+        buffers += [new.new_empty(*new.shape[:2], most, new.shape[-1]) for new in (keys, values)]
+    for buffer, new in zip(buffers, (keys, values), strict=True):
+        buffer[:, :, before:end] = new
     seen = kept = 0  # the first token
     if layer.is_sliding:
         layer.cumulative_length = end

@@ -16,13 +16,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import (
-    HEAD_TOLERANCE,
-    ListedTokens,
-    OutputHead,
-    TopTokens,
-    head_tolerance,
-)
+from biaskit.models.huggingface.head import HEAD_CHECKED, ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
@@ -33,8 +27,11 @@ from biaskit.models.thoughts import begins_thought, inside_thought
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptFormat, Scored, ScoreRequest
 
+HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
+"""Largest difference from the model's own forward that is float noise; a missed scale differs by over 0.6."""
+BFLOAT16_STEP = 2.0**-8
+"""Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
-HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
 MOST_CHECKED = 1024
 """Tokens of the longest prompt that the trie's forward is checked on: more than a window that an
 architecture may not declare."""
@@ -282,7 +279,9 @@ class TransformersScorer(NodeStates):
         tokens = torch.tensor(token_ids)
         computed, _ = self._head.log_probs(hidden, tokens)
         logits = self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, -1].float()
-        allowed = head_tolerance(self.placement.dtype, logits)
+        allowed = HEAD_TOLERANCE[self.placement.dtype]
+        if self.placement.dtype != "float32":
+            allowed += BFLOAT16_STEP * float(logits.abs().max())
         expected = logits.log_softmax(-1)[tokens.to(logits.device)].cpu()
         finite = bool(torch.isfinite(expected).all())  # NaN says nothing of a head: every cell will fail
         return (float((computed - expected).abs().max()) if finite else 0.0), allowed
