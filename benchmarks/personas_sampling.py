@@ -33,7 +33,7 @@ JOBS = (
     *("judge", "librarian", "plumber", "receptionist", "tailor", "welder"),
 )
 FRAMES = ("Biography of {a}\n\n", "A persona of {a}\n\n")
-GOAL = 3.0
+GOAL = 3.8
 
 
 class Ours:

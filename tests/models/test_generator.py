@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +25,16 @@ from fakes.tiny_models import (
     Oracle,
     Tiny,
 )
-from needs import require_demo_base
+from needs import require_demo, require_demo_base
+from transformers import Cache
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
-from biaskit.models.huggingface.head import TRANSPOSED_TOKENS, transpose_output
-from biaskit.models.options import LocalOptions
+from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator, keep_in_buffers
+from biaskit.models.huggingface.head import use_onednn
+from biaskit.models.options import Dtype, LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Failed, Prompt, Sample, SampleRequest, Sampling
 
@@ -118,13 +123,37 @@ def test_a_prompt_whose_logits_are_nan_fails_and_the_others_are_answered(tiny: S
 @pytest.mark.parametrize("top_p", [1.0, 0.5])
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_one_row_of_broken_logits_says_so_and_leaves_its_neighbour_alone(value: float, top_p: float) -> None:
-    noise, alone = (GumbelNoise(seeds, Sampling(top_p=top_p), [0]) for seeds in ([3, 4], [4]))
+    noise, alone = (GumbelNoise(seeds, Sampling(top_p=top_p)) for seeds in ([3, 4], [4]))
     scores = torch.linspace(-1, 1, 50).repeat(2, 1)
     scores[0, 7] = value
-    ids = torch.ones((2, 1), dtype=torch.long)
-    out = noise(ids, scores.clone())
-    assert [True, False] == noise.broken
-    assert torch.equal(out[1], alone(ids[:1], scores[1:].clone())[0])
+    for _ in range(20):
+        slices, of_row = ([(0, part[:, :20]), (20, part[:, 20:])] for part in (scores, scores[1:]))
+        found = noise.sample(slices, [True, True])
+        assert [True, False] == noise.broken
+        assert found[1] == alone.sample(of_row, [True])[0]
+
+
+def test_a_row_of_impossible_tokens_is_broken_and_one_that_ended_draws_nothing() -> None:
+    noise, other = GumbelNoise([1, 2, 3], Sampling()), GumbelNoise([3], Sampling())
+    scores = torch.zeros(3, 50)
+    scores[0] = -torch.inf
+    noise.sample([(0, scores)], [True, True, False])
+    assert [True, False, False] == noise.broken
+    assert noise.sample([(0, scores)], [True] * 3)[2] == other.sample([(0, scores[2:])], [True])[0]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_slices_and_threads_change_no_token(temperature: float) -> None:
+    """The exponentials of a row come in the order of the vocabulary, however it is cut."""
+    scores = torch.randn(5, 3000, generator=torch.Generator().manual_seed(1)) * 3
+    found = []
+    with ThreadPoolExecutor(3) as pool:
+        for width, each in ((3000, map), (7, map), (1999, pool.map)):
+            noise = GumbelNoise(range(5), Sampling(temperature), each)
+            slices = [(start, scores[:, start : start + width]) for start in range(0, 3000, width)]
+            found.append([noise.sample(slices, [True] * 5).tolist() for _ in range(6)])
+    assert found[0] == found[1] == found[2]
+    assert len({token for tokens in found[0] for token in tokens}) > 20
 
 
 # --- batches are of one length --------------------------------------------------------------------------
@@ -269,17 +298,16 @@ def test_what_a_models_own_generation_config_asks_for_changes_no_sample(tiny: Sa
 
 def test_noise_is_never_infinite() -> None:
     """numpy's float32 exponentials are exactly 0 once in 2^23: eight times in these samples."""
-    size = 1 << 20
-    noise = GumbelNoise(range(8), Sampling(), [])
-    ids = torch.zeros((8, 1), dtype=torch.long)
+    noise = GumbelNoise(range(8), Sampling())
     for _ in range(8):
-        assert torch.isfinite(noise(ids, torch.zeros((8, size)))).all()
+        noise.sample([(0, torch.zeros((8, 1 << 20)))], [True] * 8)
     assert not any(noise.broken)
 
 
 def test_noise_follows_the_gumbel_distribution() -> None:
-    found = GumbelNoise([5], Sampling(), [])(torch.zeros((1, 1), dtype=torch.long), torch.zeros((1, 200_000)))
-    assert scipy.stats.kstest(found[0].numpy(), "gumbel_r").pvalue > 1e-4
+    noise = GumbelNoise([5], Sampling())
+    noise.sample([(0, torch.zeros((1, 200_000)))], [True])
+    assert scipy.stats.kstest(noise._buffers.sums, "gumbel_r").pvalue > 1e-4
 
 
 # --- where a text ends ------------------------------------------------------------------------------------
@@ -470,8 +498,10 @@ N_SAMPLES, N_TOKENS = 64, 20
 BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career\n\n"
 
 
-def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[SampleRequest]) -> dict[str, str]:
-    local = LocalOptions(batch_size=batch_size)
+def demo_texts(
+    demo: ModelFolder, batch_size: int, requests: Sequence[SampleRequest], dtype: Dtype = "auto"
+) -> dict[str, str]:
+    local = LocalOptions(device="cpu", dtype=dtype, batch_size=batch_size)
     model = TransformersGenerator(demo, label="demo-base", spec="demo-base", local=local)
     assert {batch_size} == {len(batch) for batch in model.plan_samples(requests).batches}
     return texts(answers(model, requests))
@@ -490,28 +520,123 @@ def test_samples_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> No
     assert equal >= 0.95 * N_SAMPLES, f"{equal} of {N_SAMPLES} samples are equal at batch 16 and 64"
 
 
-# --- the output layer -----------------------------------------------------------------------------------
+EARLIER = {
+    "demo": {1: "afe8baaaa7180aee", 4: "074fc1a333eefb9c", 64: "58383143d5d4c71c"},
+    "demo-base": {1: "3d4faeaefb17462c", 4: "741800bde1b1276f", 64: "3ec70dd8073ed64c"},
+}
+"""Of the texts that `generate` of transformers drew in float32, before the sampler had a loop of its own."""
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (5, 1), (16, 1), (2, 3)])
-def test_a_turned_output_layer_gives_the_logits_of_the_layer(shape: tuple[int, int]) -> None:
+@pytest.mark.real_model
+@pytest.mark.parametrize("batch_size", [1, 4, 64])
+@pytest.mark.parametrize(("name", "require"), [("demo", require_demo), ("demo-base", require_demo_base)])
+def test_texts_of_the_demo_models_are_what_they_always_were(
+    name: str, require: Callable[[], object], batch_size: int
+) -> None:
+    require()
+    from biaskit.models.huggingface.demo import find_demo
+
+    requests = samples_of(BIOGRAPHY, range(min(2 * batch_size, 64)), n=N_TOKENS)
+    found = demo_texts(find_demo(name), batch_size, requests, "float32")
+    whole = "\0".join(found[request.key] for request in requests)
+    assert EARLIER[name][batch_size] == hashlib.sha256(whole.encode()).hexdigest()[:16]
+
+
+# --- layers and caches -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 1), (16, 1), (4, 3)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_onednn_gives_the_numbers_of_the_layer(shape: tuple[int, int], bias: bool) -> None:
     torch.manual_seed(1)
-    layer = torch.nn.Linear(24, 2 * TRANSPOSED_TOKENS + 17, bias=False)
-    first, second = torch.randn(2, *shape, 24)
+    model = torch.nn.Sequential(torch.nn.Linear(24, 333, bias=bias))
+    states = torch.randn(*shape, 24)
     with torch.inference_mode():
-        expected = [layer(first), layer(second)]
-        transpose_output(layer)
-        assert "forward" in vars(layer)
-        for hidden, logits in zip((first, second), expected, strict=True):
-            assert layer(hidden).shape == logits.shape
-            assert torch.allclose(layer(hidden), logits, rtol=0, atol=1e-5)
+        expected = model(states)
+        use_onednn(model)
+        assert "forward" in vars(model[0])
+        assert torch.allclose(model(states), expected, rtol=0, atol=1e-5)
 
 
-def test_only_a_plain_float32_layer_is_turned() -> None:
+def test_layers_of_their_own_keep_their_forward() -> None:
     class Own(torch.nn.Linear):
         pass
 
-    layers = (torch.nn.Linear(8, 9), torch.nn.Linear(8, 9, bias=False).bfloat16(), Own(8, 9, bias=False))
-    for layer in layers:
-        transpose_output(layer)
-        assert "forward" not in vars(layer)
+    hooked = torch.nn.Linear(8, 9)
+    vars(hooked)["forward"] = other = hooked.forward
+    own = Own(8, 9)
+    use_onednn(torch.nn.Sequential(own, hooked))
+    assert "forward" not in vars(own)
+    assert hooked.forward is other
+
+
+def plain_texts(model: TransformersGenerator, monkeypatch: pytest.MonkeyPatch, requests: Any) -> Any:
+    """What a generator draws from whole logits, with the cache of transformers."""
+    with monkeypatch.context() as patched:
+        patched.setattr("biaskit.models.huggingface.generator.cut_head", lambda *_: None)
+        patched.setattr("biaskit.models.huggingface.generator.use_onednn", lambda *_: None)
+        patched.setattr("biaskit.models.huggingface.generator.keep_in_buffers", lambda *_: None)
+        return answers(model, requests)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "architecture", ["llama", "gpt2", "mistral", "gemma3", "gemma2", "cohere", "granite"]
+)
+def test_slices_and_buffers_change_no_text(
+    tiny: Saved, monkeypatch: pytest.MonkeyPatch, architecture: str, dtype: Any
+) -> None:
+    """Also where windows of eight tokens are passed, and where logits are scaled and capped."""
+    monkeypatch.setattr("biaskit.models.huggingface.head.SLICE_ELEMENTS", 900)
+    local = LocalOptions(device="cpu", dtype=dtype, batch_size=9)
+    folder = check_folder(tiny(architecture, "bpe").folder)
+    one, other = (TransformersGenerator(folder, label="t", spec="t", local=local) for _ in range(2))
+    requests = [*samples_of(SHORT, range(9), n=40), *samples_of(OTHER, range(4), n=20, top_p=0.9)]
+    found = answers(one, requests)
+    scaled = architecture in ("gemma2", "cohere", "granite")
+    assert (one._head is None) == (scaled and dtype == "bfloat16")
+    assert texts(plain_texts(other, monkeypatch, requests)) == texts(found)
+    assert other._head is None
+
+
+def test_a_head_that_is_not_understood_is_left_whole(tiny: Saved, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = tiny("llama", "bpe")
+    model = generator_for(saved.folder)
+    load = model._weights
+
+    def doubled(ids: Any) -> Any:
+        loaded = load(ids)
+        plain = type(loaded).forward
+
+        class Doubled(type(loaded)):  # type: ignore[misc]
+            def forward(self, *args: Any, **options: Any) -> Any:
+                out = plain(self, *args, **options)
+                out.logits = out.logits * 2
+                return out
+
+        loaded.__class__ = Doubled
+        return loaded
+
+    monkeypatch.setattr(model, "_weights", doubled)
+    requests = samples_of(SHORT, range(8), n=20)
+    halved = samples_of(SHORT, range(8), n=20, temperature=0.5)
+    found = answers(model, requests)
+    assert model._head is None
+    wanted = answers(generator_for(saved.folder), halved)
+    assert [*texts(wanted).values()] == [*texts(found).values()]
+
+
+@pytest.mark.parametrize("window", [None, 5, 100])
+def test_a_buffered_layer_gives_what_its_own_update_gives(window: int | None) -> None:
+    torch.manual_seed(2)
+    make = DynamicLayer if window is None else partial(DynamicSlidingWindowLayer, window)
+    cache, plain = (Cache(layers=[make()]) for _ in range(2))
+    keep_in_buffers(cache, 16)
+    for n in (7, 1, 1, 2, 1, 1, 3):
+        keys, values = torch.randn(2, 3, 2, n, 4)
+        assert cache.layers[0].get_mask_sizes(n) == plain.layers[0].get_mask_sizes(n)
+        for one, other in zip(cache.update(keys, values, 0), plain.update(keys, values, 0), strict=True):
+            assert torch.equal(one, other)
+        assert torch.equal(cache.layers[0].keys, plain.layers[0].keys)
+        assert torch.equal(cache.layers[0].values, plain.layers[0].values)
+        assert cache.get_seq_length() == plain.get_seq_length()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from contextlib import closing
@@ -177,15 +178,13 @@ def say(monkeypatch: pytest.MonkeyPatch, model: TransformersGenerator, *texts: s
     scripts = [
         [*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id] for text in texts
     ]
-    prompt = model._renderer.encode([model.rendered(PROMPT)])[0]
+    steps = itertools.count()
 
-    def forced(self: GumbelNoise, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        for row, script in enumerate(scripts):
-            n = ids.shape[1] - len(prompt)
-            scores[row, script[min(n, len(script) - 1)]] = 1e9
-        return scores
+    def forced(self: GumbelNoise, slices: Any, going: Sequence[bool]) -> torch.Tensor:
+        n = next(steps)
+        return torch.tensor([script[min(n, len(script) - 1)] for script in scripts])
 
-    monkeypatch.setattr(GumbelNoise, "__call__", forced)
+    monkeypatch.setattr(GumbelNoise, "sample", forced)
     requests = [SampleRequest(f"{i}", PROMPT, Sampling(max_new_tokens=6), i, i) for i in range(len(texts))]
     drawn = [sample for group in model.generate(model.plan_samples(requests).batches) for sample in group]
     assert all(isinstance(sample, Sample) for sample in drawn)

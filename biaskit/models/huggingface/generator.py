@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,16 +17,15 @@ import torch
 from numpy.typing import NDArray
 from transformers import (
     GenerationConfig,
-    LogitsProcessor,
-    LogitsProcessorList,
     StoppingCriteria,
     StoppingCriteriaList,
 )
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import transpose_output
+from biaskit.models.huggingface.head import cut_head, use_onednn
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.huggingface.rendering import ANCHOR_TOKENS, MARK_TOKENS
 from biaskit.models.options import LocalOptions
@@ -57,7 +58,7 @@ class TransformersGenerator(LocalModel):
                 length = self._n_prompt_tokens(request)
             together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
-            # Keys and values of every layer, and four float32 rows: logits, a copy, noise, the sum of both.
+            # Keys and values of every layer, and four float32 rows of logits: top_p sorts them as a whole.
             longest = 0
             for request in requests:
                 longest = max(longest, len(self._prompts[request.prompt][1]) + self._most_new(request))
@@ -129,10 +130,8 @@ class TransformersGenerator(LocalModel):
         sample would depend on when its neighbours end.
         """
         sampling, ends, room = batch[0].sampling, self._ends, min(map(self._room, batch))
-        noise = GumbelNoise([request.seed for request in batch], sampling, ends)
         config = GenerationConfig(
             max_new_tokens=sampling.max_new_tokens + room,
-            do_sample=False,
             eos_token_id=ends or None,
             pad_token_id=ends[0] if ends else 0,
             use_cache=True,
@@ -144,13 +143,15 @@ class TransformersGenerator(LocalModel):
             opened.append(self._renderer.opened(request.prompt, rendered))
         tokens = torch.tensor(prompts, device=self._model.device)
         limit = AnswerLimit(len(prompts[0]), sampling.max_new_tokens, self._renderer.marked, opened)
-        with torch.inference_mode():
+        with torch.inference_mode(), ThreadPoolExecutor(threads := torch.get_num_threads()) as pool:
+            each = pool.map if threads > 1 else map
+            noise = GumbelNoise([request.seed for request in batch], sampling, each)
             out = self._model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 generation_config=config,
-                logits_processor=LogitsProcessorList([noise]),
                 stopping_criteria=StoppingCriteriaList([limit] if room else []),
+                custom_generate=partial(self._decode, noise),
             )
         texts: list[TokenIds | None] = []
         rows = out[:, tokens.shape[1] :].tolist()
@@ -158,6 +159,28 @@ class TransformersGenerator(LocalModel):
             last = next((k for k, token in enumerate(row) if token in ends), len(row))  # padding follows
             texts.append(None if broken else tuple(row[: last + 1][:most]))
         return texts
+
+    def _decode(self, noise: GumbelNoise, model: Any, ids: torch.Tensor, **options: Any) -> torch.Tensor:
+        """Continue prompts (rows, tokens) as `generate` would, but without copies of logits and cache."""
+        pad, ends = options.pop("generation_config").pad_token_id, options.pop("stopping_criteria")
+        del options["logits_processor"]  # of which there are none
+        keep_in_buffers(options.get("cache", options.get("past_key_values")), ends.max_length)
+        going, n_prompt = torch.ones(len(ids), dtype=torch.bool, device=ids.device), ids.shape[1]
+        while bool(going.any()):
+            first = ids.shape[1] == n_prompt
+            length = None if first or not options["use_cache"] else 1
+            inputs = model.prepare_inputs_for_generation(
+                ids, next_sequence_length=length, is_first_iteration=first, **options
+            )
+            with nullcontext() if first else model._optimize_model_for_decode():  # of a mixture of experts
+                out = model(**inputs, return_dict=True)
+            options = model._update_model_kwargs_for_generation(out, options)
+            head = self._head
+            slices = [(0, out.logits[:, -1].float())] if head is None else head.slices(head.states)
+            new = noise.sample(slices, going.tolist()).to(ids.device)
+            ids = torch.cat([ids, torch.where(going, new, pad)[:, None]], dim=1)
+            going = going & ~ends(ids, None)
+        return ids
 
     def _result(self, request: SampleRequest, new: TokenIds | None) -> Sample | Failed:
         if new is None:
@@ -182,11 +205,10 @@ class TransformersGenerator(LocalModel):
     def _load(self) -> None:
         if self._model is not None:
             return
-        self._model = self._weights(next((ids for _, ids in self._prompts.values()), ()))
+        ids = next((ids for _, ids in self._prompts.values()), ())
+        self._model = self._weights(ids)
         stated = getattr(self._model.generation_config, "eos_token_id", None)
-        if self._folder.loaded is None:
-            transpose_output(self._model.get_output_embeddings())
-        else:  # keeps its own layer, and may have lost its settings to an earlier opening of this call
+        if self._folder.loaded is not None:  # may have lost its settings to an earlier opening of this call
             stated = (self._folder.generation or {}).get("eos_token_id")
         self._ends = end_ids(stated, self._renderer)
         # generate() takes settings that a call leaves open from the model's own file: a repetition penalty
@@ -198,6 +220,10 @@ class TransformersGenerator(LocalModel):
         except ModelError:
             self.close()
             raise
+        if ids and self._folder.loaded is None:  # a model in memory keeps its own layers
+            use_onednn(self._model)
+            with self._forward():
+                self._head = cut_head(self._model, ids)
 
 
 class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has no types
@@ -224,60 +250,80 @@ class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has n
         return torch.tensor(ended, device=input_ids.device)
 
 
-class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
-    """Adds Gumbel noise to each row from its own generator: the largest sum is a sample from the softmax.
+def keep_in_buffers(cache: Any, most: int) -> None:
+    """Let a cache keep its `most` tokens in buffers, else it is copied as a whole at every token."""
+    for layer in getattr(cache, "layers", ()):
+        if type(layer) in (DynamicLayer, DynamicSlidingWindowLayer):
+            layer.update = partial(_update, layer, most, [])
+
+
+def _update(layer: Any, most: int, buffers: list[Any], keys: Any, values: Any, *_: Any, **__: Any) -> Any:
+    """Return what the layer's own update would: keys and values (rows, heads, tokens, size) in sight."""
+    before = layer.get_seq_length()
+    end = before + keys.shape[-2]
+    if not buffers:
+        layer.lazy_initialization(keys, values)
+        buffers += [new.new_empty(*new.shape[:2], most, new.shape[-1]) for new in (keys, values)]
+    for buffer, new in zip(buffers, (keys, values), strict=True):
+        buffer[:, :, before:end] = new
+    seen = kept = 0  # the first token
+    if layer.is_sliding:
+        layer.cumulative_length = end
+        seen, kept = (max(0, n - layer.sliding_window + 1) for n in (before, end))
+    layer.keys, layer.values = (buffer[:, :, kept:end] for buffer in buffers)
+    return buffers[0][:, :, seen:end], buffers[1][:, :, seen:end]
+
+
+class GumbelNoise:
+    """Samples from softmaxes: each row's largest sum of its logits and Gumbel noise from its own generator.
 
     The noise is -log of standard exponentials, one for every token of the vocabulary and step, added to the
     float32 logits after temperature and top_p (the Gumbel-max trick).
     """
 
-    def __init__(self, seeds: Sequence[int], sampling: Sampling, ends: Sequence[int]) -> None:
+    def __init__(self, seeds: Sequence[int], sampling: Sampling, each: Callable[..., Any] = map) -> None:
         self._generators = [np.random.Generator(np.random.SFC64(seed)) for seed in seeds]
-        self._sampling = sampling
-        self._ends = torch.tensor(list(ends), dtype=torch.long)
-        self._finished = [False] * len(seeds)
+        self._sampling, self._each = sampling, each  # `each` may share the rows out to threads
         self.broken = [False] * len(seeds)
-        self._started = False
-        self._logs: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)  # (rows, vocabulary)
-        self._buffers = threading.local()  # each thread's row of exponentials
+        self._buffers = threading.local()  # each thread's exponentials and sums
 
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Add noise to float32 logits (rows, vocabulary), of which the caller takes the largest."""
-        if self._started:
-            ended = torch.isin(input_ids[:, -1].cpu(), self._ends).tolist()
-            self._finished = [a or b for a, b in zip(self._finished, ended, strict=True)]
-        self._started = True
-        if self._sampling.temperature != 1.0:
-            scores = scores / self._sampling.temperature
-        if self._sampling.top_p < 1.0:
-            scores = _nucleus(scores, self._sampling.top_p)
-        rows = [i for i, done in enumerate(self._finished) if not done]
-        if self._logs.shape != scores.shape:
-            self._logs = np.zeros(scores.shape, dtype=np.float32)
-        threads = torch.get_num_threads()
-        with ThreadPoolExecutor(threads) as pool:  # numpy releases the interpreter's lock while it draws
-            list(map(self._sample, rows) if threads == 1 else pool.map(self._sample, rows))
-        scores -= torch.from_numpy(self._logs).to(scores.device)  # rows that ended are not looked at
-        largest = scores.amax(-1).tolist()
+    def sample(self, slices: Iterable[tuple[int, torch.Tensor]], going: Sequence[bool]) -> torch.Tensor:
+        """Return tokens (rows,) from slices: a first token, float32 logits (rows, tokens). 0: not `going`."""
+        temperature, top_p = self._sampling.temperature, self._sampling.top_p
+        slices = ((start, logits / temperature if temperature != 1.0 else logits) for start, logits in slices)
+        if top_p < 1.0:
+            slices = [(0, _nucleus(torch.cat([logits.clone() for _, logits in slices], dim=1), top_p))]
+        rows = [i for i, goes in enumerate(going) if goes and not self.broken[i]]
+        tokens, largest = [0] * len(going), [-math.inf] * len(going)
+        for start, logits in slices:
+            on_cpu = logits.cpu().numpy()
+            found = self._each(self._largest, rows, [on_cpu[i] for i in rows])
+            for i, (place, value) in zip(rows, found, strict=True):
+                # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
+                self.broken[i] |= not value < math.inf
+                if value > largest[i]:
+                    tokens[i], largest[i] = start + place, value
         for i in rows:
-            # -inf marks tokens that top_p left out; a largest of NaN or +inf says the model is broken.
-            if not math.isfinite(largest[i]):
-                self.broken[i] = self._finished[i] = True
-        return scores
+            self.broken[i] |= largest[i] == -math.inf
+        return torch.tensor(tokens)
 
-    def _sample(self, i: int) -> None:
-        """Fill one row of logarithms of exponentials; subtracting them adds Gumbel noise.
+    def _largest(self, i: int, logits: NDArray[np.float32]) -> tuple[int, float]:
+        """Return place and value of a row's largest sum; subtracting logarithms of exponentials adds noise.
 
         Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 samples, which
         would make some token of a vocabulary of 262,144 certain at one step in 32. Buffers are reused: to
         allocate them costs as much time as to fill them.
         """
-        logs, buffers = self._logs[i], self._buffers
-        if getattr(buffers, "exponentials", None) is None:
-            buffers.exponentials = np.empty(len(logs))
-        self._generators[i].standard_exponential(out=buffers.exponentials)
-        np.copyto(logs, buffers.exponentials, casting="same_kind")
-        np.log(logs, out=logs)
+        buffers = self._buffers
+        if len(getattr(buffers, "sums", ())) < len(logits):
+            buffers.exponentials, buffers.sums = np.empty(len(logits)), np.empty(len(logits), np.float32)
+        exponentials, sums = buffers.exponentials[: len(logits)], buffers.sums[: len(logits)]
+        self._generators[i].standard_exponential(out=exponentials)
+        np.copyto(sums, exponentials, casting="same_kind")
+        np.log(sums, out=sums)
+        np.subtract(logits, sums, out=sums)
+        place = int(sums.argmax())
+        return place, float(sums[place])
 
 
 def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:

@@ -102,6 +102,7 @@ class LocalModel:
             details=details,
         )
         self._model: Any = None
+        self._head: Any = None  # OutputHead, if the model's own gives no logits
         self._lent: Any = None  # weights that another one has loaded, unchecked here
         self._usual_threads = 0  # of the process, while the model has other ones
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
@@ -201,7 +202,7 @@ class LocalModel:
 
     def close(self) -> None:
         """Free the weights."""
-        self._model = self._lent = None
+        self._model = self._lent = self._head = None
         if self._usual_threads:
             torch.set_num_threads(self._usual_threads)
             self._usual_threads = 0

@@ -16,7 +16,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
+from biaskit.models.huggingface.head import HEAD_CHECKED, ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
@@ -32,7 +32,6 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
-HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
 MOST_CHECKED = 1024
 """Tokens of the longest prompt that the trie's forward is checked on: more than a window that an
 architecture may not declare."""
@@ -62,7 +61,6 @@ class TransformersScorer(NodeStates):
             )
         super().__init__(folder, label=label, spec=spec, local=local)
         self._texts = TokenTexts(self._renderer.tokenizer)
-        self._head: Any = None  # OutputHead
         self._boundary: torch.Tensor | None = None
         self._prepared: dict[str, Prepared] = {}
         self._rows_of: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
@@ -350,7 +348,7 @@ class TransformersScorer(NodeStates):
 
     def close(self) -> None:
         """Free the weights."""
-        self._decoder = self._head = self._boundary = None
+        self._decoder = self._boundary = None
         self._ready = {}
         super().close()
 
