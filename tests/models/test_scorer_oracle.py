@@ -41,6 +41,7 @@ from biaskit.measures.probe.prompts import cells
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
 from biaskit.models.huggingface.prefixes import (
+    COST_OF_A_FORWARD,
     COST_OF_A_PREFIX,
     PrefixBlock,
     cut_blocks,
@@ -595,8 +596,11 @@ class ByLevels(TransformersScorer):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_a_trie_in_one_forward_and_level_by_level_are_the_same(tiny: Models, architecture: str) -> None:
-    """Prompts of several lengths in one batch, some beyond a window, with a beginning and without."""
+def test_a_trie_in_one_forward_and_level_by_level_are_the_same(
+    tiny: Models, architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts of several lengths in one forward, some beyond a window, with a beginning and without."""
+    monkeypatch.setitem(COST_OF_A_FORWARD, "cpu", 10**6)  # any padding rather than another
     model = tiny(architecture, "bytes")
     requests = raw_requests([*LONG[:3], SHORT], target_words("He", "Her", "She", "Nonbinary"))
     for kind in (TransformersScorer, ByLevels):
