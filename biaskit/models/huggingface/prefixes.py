@@ -146,7 +146,6 @@ def cut_forwards(widths: Sequence[int], cost: int) -> list[slice]:
     """Cut rows, the widest first, into the forwards that cost least, each `cost` and its padded tokens."""
     best: list[tuple[int, list[slice]]] = [(0, [])]  # for the first 0, 1, 2 … rows
     for end in range(1, len(widths) + 1):
-        each = [best[start][0] + cost + (end - start) * widths[start] for start in range(end)]
-        start = each.index(min(each))
-        best.append((each[start], [*best[start][1], slice(start, end)]))
+        least, start = min((best[k][0] + cost + (end - k) * widths[k], k) for k in range(end))
+        best.append((least, [*best[start][1], slice(start, end)]))
     return best[-1][1]

@@ -99,8 +99,7 @@ class NodeStates(LocalModel):
             options["position_ids"] = torch.tensor(places, device=like.device) + before
         out = last_hidden_states(self._decoder, torch.tensor(texts).to(like.device), cache, **options)
         # Copies: a view would keep the states of all tokens.
-        of_rows = zip(out, lengths, tries, strict=True)
-        return [row[n - 1 :][: len(trie.nodes)].clone() for row, n, trie in of_rows]
+        return [row[n - 1 :][: len(t.nodes)].clone() for row, n, t in zip(out, lengths, tries, strict=True)]
 
     def _by_texts(self, prompts: Sequence[TokenIds], trie: TokenTrie) -> torch.Tensor:
         """Return the states (nodes, rows, hidden) of equally long prompts by forwards of whole texts."""
