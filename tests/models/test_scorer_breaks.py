@@ -440,7 +440,7 @@ TRAPS = (
     Trap("siblings counted as positions", count_siblings_as_positions, "gpt2", "bytes"),
     Trap("nodes see without a window", let_nodes_see_without_a_window, "mistral", "bytes"),
     Trap("nodes see without a window", let_nodes_see_without_a_window, "gemma3", "bytes"),
-    Trap("padded rows read at their end", read_padded_rows_at_their_end, "qwen2", "bytes", share=False),
+    Trap("padded rows read at their end", read_padded_rows_at_their_end, "qwen2", "bytes", False, CLOSE),
     Trap("answers in the order of the batches", answer_in_the_order_of_the_batches, "llama", "bpe"),
 )
 

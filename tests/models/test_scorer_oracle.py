@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 import pytest
@@ -40,10 +41,11 @@ from biaskit.measures.probe.prompts import cells
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
 from biaskit.models.huggingface.prefixes import (
-    COST_OF_A_BATCH,
+    COST_OF_A_FORWARD,
     COST_OF_A_PREFIX,
     PrefixBlock,
     cut_blocks,
+    cut_forwards,
     shared_prefix_lengths,
 )
 from biaskit.models.huggingface.scorer import TransformersScorer
@@ -475,7 +477,7 @@ def contents(
     st.sampled_from([1, 30, 4096]),
     st.randoms(use_true_random=False),
 )
-def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_with_little_padding(
+def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_by_length(
     asked: tuple[list[TokenIds], list[int]],
     batch_size: int,
     share: bool,
@@ -497,7 +499,6 @@ def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_with_little_paddin
             assert 1 == len({kinds[row.index] for row in batch})
             lengths = [len(row.rest) for row in batch]
             assert sorted(lengths, reverse=True) == lengths
-            assert COST_OF_A_BATCH >= sum(lengths[0] - n for n in lengths)
             for row in batch:
                 beginning = block.prefixes[row.prefix] if block.prefixes else ()
                 assert prompts[row.index] == beginning + row.rest
@@ -507,6 +508,21 @@ def test_blocks_hold_every_prompt_once_in_batches_of_one_trie_with_little_paddin
     others = [prompts[i] for i in order], [kinds[i] for i in order]
     again = cut_blocks(*others, batch_size=batch_size, share=share, block_tokens=block_tokens)
     assert contents(blocks, prompts, kinds) == contents(again, *others)
+
+
+@given(st.lists(st.integers(1, 40), max_size=10), st.integers(0, 60))
+def test_rows_are_cut_into_the_forwards_that_cost_least(widths: list[int], cost: int) -> None:
+    """Beside every way of cutting them."""
+    widths = sorted(widths, reverse=True)
+
+    def of(ends: Sequence[int]) -> int:
+        return sum(cost + (end - start) * widths[start] for start, end in pairwise([0, *ends]))
+
+    parts = cut_forwards(widths, cost)
+    assert list(range(len(widths))) == [row for part in parts for row in range(len(widths))[part]]
+    inner, last = range(1, len(widths)), [len(widths)] if widths else []
+    ways = chain.from_iterable(combinations(inner, n) for n in range(len(widths) or 1))
+    assert min(of([*way, *last]) for way in ways) == of([part.stop for part in parts])
 
 
 # --- the trie: whatever the target words --------------------------------------------------------------
@@ -580,8 +596,11 @@ class ByLevels(TransformersScorer):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_a_trie_in_one_forward_and_level_by_level_are_the_same(tiny: Models, architecture: str) -> None:
-    """Prompts of several lengths in one batch, some beyond a window, with a beginning and without."""
+def test_a_trie_in_one_forward_and_level_by_level_are_the_same(
+    tiny: Models, architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompts of several lengths in one forward, some beyond a window, with a beginning and without."""
+    monkeypatch.setitem(COST_OF_A_FORWARD, "cpu", 10**6)  # any padding rather than another
     model = tiny(architecture, "bytes")
     requests = raw_requests([*LONG[:3], SHORT], target_words("He", "Her", "She", "Nonbinary"))
     for kind in (TransformersScorer, ByLevels):

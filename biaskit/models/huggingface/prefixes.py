@@ -15,11 +15,11 @@ from operator import itemgetter
 from biaskit.common.sequences import cut
 from biaskit.models.token_trie import TokenIds
 
-COST_OF_A_BATCH = 160
-"""Padding tokens that cost as much as one more batch, which reads all weights again (on two cores with the
-demo model 0.15 s, where a token takes 0.9 ms); only the speed depends on it."""
+COST_OF_A_FORWARD = {"cpu": 20, "gpu": 1_000}
+"""Tokens that cost as much as one more forward: a CPU reads all weights again (demo model on one thread:
+39 ms, where a token takes 2.1 ms), a GPU waits for Python; only the speed depends on it."""
 
-COST_OF_A_PREFIX = 16
+COST_OF_A_PREFIX = 8
 """Tokens that cost as much as one more prefix beside its own tokens (a small forward is bound by reading
 the weights); only the speed depends on it."""
 
@@ -133,20 +133,19 @@ def cut_blocks(
 def _batches(
     rows: Sequence[PromptRow], kinds: Sequence[Hashable], inner: Sequence[int], batch_size: int
 ) -> Iterator[tuple[PromptRow, ...]]:
-    """Cut the rows of some prefixes into batches of one kind with little padding."""
+    """Cut the rows of some prefixes into batches of one kind, the widest rows first."""
     alike: dict[Hashable, list[PromptRow]] = {}
     for row in rows:
         alike.setdefault(kinds[row.index], []).append(row)
-
-    def width(row: PromptRow) -> int:
-        return len(row.rest) + inner[row.index]
-
     for group in alike.values():
-        group.sort(key=width, reverse=True)
-        start = padding = 0
-        for end, row in enumerate(group):
-            padding += width(group[start]) - width(row)
-            if end - start == batch_size or padding > COST_OF_A_BATCH:
-                yield tuple(group[start:end])
-                start, padding = end, 0
-        yield tuple(group[start:])
+        group.sort(key=lambda row: len(row.rest) + inner[row.index], reverse=True)
+        yield from cut(group, batch_size)
+
+
+def cut_forwards(widths: Sequence[int], cost: int) -> list[slice]:
+    """Cut rows, the widest first, into the forwards that cost least, each `cost` and its padded tokens."""
+    best: list[tuple[int, list[slice]]] = [(0, [])]  # for the first 0, 1, 2 … rows
+    for end in range(1, len(widths) + 1):
+        least, start = min((best[k][0] + cost + (end - k) * widths[k], k) for k in range(end))
+        best.append((least, [*best[start][1], slice(start, end)]))
+    return best[-1][1]

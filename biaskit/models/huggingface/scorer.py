@@ -323,7 +323,7 @@ class TransformersScorer(NodeStates):
         try:
             self._body([ids[: -2 - len(rest)]], cache)
             rows = [PromptRow(0, 0, rest), PromptRow(1, 0, (*rest, *branch[:1]))]
-            branched = self._tree(rows, [trie, trie], cache, windows)[2 * trie.nodes.index(branch)]
+            branched = self._tree(rows, [trie, trie], cache, windows)[0][trie.nodes.index(branch)]
         except Exception:  # an architecture that takes no masks or positions says so in its own way
             return False
         if len(ids) > HEAD_CHECKED:

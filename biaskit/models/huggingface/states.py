@@ -20,7 +20,7 @@ import torch
 from transformers import DynamicCache
 
 from biaskit.models.huggingface.local_model import LocalModel
-from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
+from biaskit.models.huggingface.prefixes import COST_OF_A_FORWARD, PrefixBlock, PromptRow, cut_forwards
 from biaskit.models.token_trie import TokenIds, TokenTrie
 
 _TOO_LARGE = object()  # in place of a prefix cache that does not fit on the device
@@ -54,11 +54,15 @@ class NodeStates(LocalModel):
 
         `tries`: of the rows. Where they differ, a node is followed by the next one of the rows that have it.
         """
+        each: list[torch.Tensor] = []  # of each row: (nodes, hidden)
         if self._extends and self._windows is not None and shared is not _TOO_LARGE:
-            return self._tree(rows, tries, shared, self._windows)
+            widths = [len(row.rest) + len(trie.nodes) - 1 for row, trie in zip(rows, tries, strict=True)]
+            cost = COST_OF_A_FORWARD["cpu" if self.placement.device.split(":")[0] == "cpu" else "gpu"]
+            for part in cut_forwards(widths, cost):
+                each += self._tree(rows[part], tries[part], shared, self._windows)
+            return torch.stack([each[i][node] for node, i in nodes_of(tries)])
         # A row that has a trie of its own would take a forward for each of its levels.
         by_cache = self._extends and shared is not _TOO_LARGE and all(trie is tries[0] for trie in tries)
-        each: list[torch.Tensor] = []  # of each row: (nodes, hidden)
         of_rows = zip(rows, prompts, tries, strict=True)
         for _, alike in groupby(of_rows, key=lambda of_row: (len(of_row[1]), id(of_row[2]))):
             some, texts, alike_tries = zip(*alike, strict=True)
@@ -71,8 +75,8 @@ class NodeStates(LocalModel):
 
     def _tree(
         self, rows: Sequence[PromptRow], tries: Sequence[TokenTrie], shared: Any, windows: Windows
-    ) -> torch.Tensor:
-        """Return the states in one forward, whatever the rows' lengths, in the order of `nodes_of`.
+    ) -> list[torch.Tensor]:
+        """Return each row's states (nodes, hidden) in one forward, whatever the rows' lengths.
 
         `shared`: the cache of the rows' prefixes, or None. A rest is padded after its nodes.
         """
@@ -94,11 +98,8 @@ class NodeStates(LocalModel):
             places = [positions(trie, n, width) for trie, n in zip(tries, lengths, strict=True)]
             options["position_ids"] = torch.tensor(places, device=like.device) + before
         out = last_hidden_states(self._decoder, torch.tensor(texts).to(like.device), cache, **options)
-        at = nodes_of(tries)
-        of_row = torch.tensor([i for _, i in at], device=out.device)
-        ends = torch.tensor([lengths[i] - 1 + node for node, i in at]).to(out.device)
-        states: torch.Tensor = out[of_row, ends]
-        return states
+        # Copies: a view would keep the states of all tokens.
+        return [row[n - 1 :][: len(t.nodes)].clone() for row, n, t in zip(out, lengths, tries, strict=True)]
 
     def _by_texts(self, prompts: Sequence[TokenIds], trie: TokenTrie) -> torch.Tensor:
         """Return the states (nodes, rows, hidden) of equally long prompts by forwards of whole texts."""
