@@ -142,6 +142,8 @@ def compare_collection(
         tables.pairs += [(kind, later.name, earlier.name) for later, earlier in model_pairs(labels)]
     for folder in folders():
         folder.compare(comparison)
+    if axis is not None and not tables.rows.get("curve"):
+        tables.notes.append(f"No curve along {axis.name}: no prompt that all models have shares of.")
     for name in (*CHANGES, "curve"):
         if name in tables.rows:
             tables.rows[name] = completed(name, tables.rows[name], [*tables.groups], tables.contrast)

@@ -627,3 +627,13 @@ def test_columns_that_fill_slots_make_another_question() -> None:
         given: Any = {**LISTS, "cases": [{"case": "a", "text": "[NAME], [AGE]."}], "people": people}
         asked.append(resolve(load_study("hiring", {"n_people": None}), given).question())  # type: ignore[arg-type]
     assert asked[0] != asked[1]
+
+
+def test_two_prompt_formats_are_not_compared(tmp_path: Path) -> None:
+    runs = []
+    for name, prompt_format in (("m", "raw"), ("other", "chat-prefill")):
+        how: Any = {"settings": {"prompt_format": prompt_format}, "out": tmp_path / name, **QUIET}
+        runs.append(bk.decisions(script(tmp_path, likes(), name), **LISTS, **how))
+    compared = bk.compare(*runs, out=tmp_path / "compared")
+    assert "no test between two prompt formats. Set prompt_format." in " ".join(compared.warnings)
+    assert "tests" not in compared.tables()
