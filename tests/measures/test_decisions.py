@@ -18,6 +18,7 @@ from biaskit.common.files import data_dir
 from biaskit.errors import BiaskitError, CorpusError, StudyError
 from biaskit.measures.decisions.design import resolve
 from biaskit.measures.decisions.lists import Case, Person, read_cases, read_people, read_questions
+from biaskit.runs.manifest import read_manifest
 from biaskit.stats.crossed import crossed_test, spread_of_mean
 from biaskit.study.config import load_study
 
@@ -637,3 +638,12 @@ def test_two_prompt_formats_are_not_compared(tmp_path: Path) -> None:
     compared = bk.compare(*runs, out=tmp_path / "compared")
     assert "no test between two prompt formats. Set prompt_format." in " ".join(compared.warnings)
     assert "tests" not in compared.tables()
+
+
+def test_prompts_of_several_batches_are_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").write_text(json.dumps({"texts": ["Yes.", *["Maybe"] * 9]}), "ascii")
+    how: Any = {"estimator": "sampling", "out": tmp_path / "run", **QUIET}
+    run = bk.decisions(f"m=scripted:{tmp_path / 'm.jsonl'}", **LISTS, **how)
+    assert 3 * 48 <= len((run.path / "decisions.jsonl").read_text("ascii").splitlines())
+    manifest = read_manifest(run.path)
+    assert (48, 48) == manifest.kind.progress(run.path, manifest, manifest.design())
