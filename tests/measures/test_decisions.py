@@ -647,3 +647,12 @@ def test_prompts_of_several_batches_are_counted_once(tmp_path: Path) -> None:
     assert 3 * 48 <= len((run.path / "decisions.jsonl").read_text("ascii").splitlines())
     manifest = read_manifest(run.path)
     assert (48, 48) == manifest.kind.progress(run.path, manifest, manifest.design())
+
+
+def test_one_case_of_one_pair_has_a_page(tmp_path: Path) -> None:
+    lists = {"cases": CASES[:1], "people": PEOPLE[::6], "questions": [{"name": "pick", "choose": 2}]}
+    said = {" A": math.log(0.8), " B": math.log(0.2)}
+    (tmp_path / "m.jsonl").write_text(json.dumps({"log_probs": said}), "ascii")
+    result = bk.decisions(f"m=scripted:{tmp_path / 'm.jsonl'}", **lists, out=tmp_path / "run", **QUIET)
+    page = page_of(result, tmp_path).replace("\u00a0", " ")
+    assert "m chooses the first of 2 in 80 % (by chance 50 %)" in page
