@@ -656,3 +656,14 @@ def test_one_case_of_one_pair_has_a_page(tmp_path: Path) -> None:
     result = bk.decisions(f"m=scripted:{tmp_path / 'm.jsonl'}", **lists, out=tmp_path / "run", **QUIET)
     page = page_of(result, tmp_path).replace("\u00a0", " ")
     assert "m chooses the first of 2 in 80 % (by chance 50 %)" in page
+
+
+def test_scores_of_two_models_are_said_to_have_no_test(tmp_path: Path) -> None:
+    runs = []
+    for name in ("m", "other"):
+        rows = pairs_in_cases(model=name)
+        for place, row in enumerate(rows):
+            row["selected"] = 1 + place % 5
+        runs.append(bk.analyze_decisions(rows, out=tmp_path / name, **QUIET))
+    notes = bk.compare(*runs, out=tmp_path / "compared").warnings
+    assert "other and m: scores, and rows that nothing tells apart, have no test." in notes

@@ -76,6 +76,10 @@ def _test_of(
             text = f"{asked}: no test between two prompt formats. Set prompt_format."
             return [], [PairNote("prompt formats", text)]
         rows = _changes(pair, decided, shown, reference, margins)
+        if not rows and not all(members_of(pair, decided)):
+            names = f"{pair[0].name} and {pair[1].name}"
+            text = f"{names}: scores, and rows that nothing tells apart, have no test."
+            return [], [PairNote("prompts", text)]
         return rows, [] if rows else [nothing_common(pair)]
 
     return test
