@@ -397,7 +397,7 @@ def of_models(world: Two, n_worlds: int) -> Counts:
         tests = []
         for model, own in frame.groupby("model"):
             tests += [gap.contrast(str(model), 0.05) for gap in gaps_of(own)]
-        changes = between_models(frame.to_dict("records"), ["a", "b"], design)
+        changes, _ = between_models(frame.to_dict("records"), {"a": "", "b": ""}, design)
         judged = adjust([*tests, *changes])
         named = [row.contrast for row in judged if row.verdict in ("higher", "lower")]
         counts["named"] += bool(named)

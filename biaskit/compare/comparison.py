@@ -144,6 +144,8 @@ def compare_collection(
     for folder in folders():
         folder.compare(comparison)
     tables.rows["validity"] += validity_of_kinds(collection, comparison.aliases)
+    if axis is not None and not tables.rows.get("curve"):
+        tables.notes.append(f"No curve along {axis.name}: no prompt that all models have shares of.")
     for name in (*CHANGES, "curve"):
         if name in tables.rows:
             tables.rows[name] = completed(name, tables.rows[name], [*tables.groups], tables.contrast)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from biaskit.errors import RunError
@@ -16,7 +17,7 @@ from biaskit.runs.designs import Design
 from biaskit.runs.rows import NoRow
 from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.session import Outcome, Session
-from biaskit.runs.store import StoredRows
+from biaskit.runs.store import StoredRows, read_rows
 
 V = TypeVar("V")
 Batches = Sequence[tuple[ScoreRequest, ...]]
@@ -165,6 +166,11 @@ class BatchWork(ScoreWork[int]):
     def progress(self) -> tuple[str, int, int]:
         """Requests that need no further batch, of those that were due."""
         return self.label, self.n_due - self._open.n_left, self.n_due
+
+
+def prompts_begun(rows: Path) -> int:
+    """Count the prompts that have a row: how many batches of samples one needs shows when it is asked."""
+    return sum(not row.get("batch") for row in read_rows(rows, skip_bad=True)) if rows.is_file() else 0
 
 
 def score_models(

@@ -564,6 +564,13 @@ def test_an_axis_that_cannot_be_meant(axis: str, said: str, tmp_path: Path) -> N
     assert not Path("c").exists()
 
 
+def test_a_curve_that_cannot_be_drawn_is_said_to_be_none(tmp_path: Path) -> None:
+    runs = [*doses(tmp_path, 2), run_of(tmp_path / "d2", "d2", shares_by(1), estimator="top-k")]
+    result = bk.compare(*runs, axis="dose=0,1,2", out="c")
+    assert "No curve along dose: no prompt that all models have shares of." in result.warnings
+    assert "curve" not in result.tables()
+
+
 # --- the check ----------------------------------------------------------------------------------------------
 
 

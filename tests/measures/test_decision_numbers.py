@@ -267,7 +267,7 @@ def test_the_change_of_a_gap_lies_between_what_both_lists_leave_open() -> None:
         rows["p_low"], rows["p_high"] = rows["p_yes"] - open_, rows["p_yes"] + 2 * open_
     both = pd.concat([before.assign(model="a"), after.assign(model="b")]).to_dict("records")
     design = resolve(load_study("hiring"))  # type: ignore[arg-type]
-    change, *_ = between_models(both, ["a", "b"], design)
+    (change, *_), _ = between_models(both, {"a": "", "b": ""}, design)
     # A woman's change is from 0.02 + 2 × 0.05 less to 2 × 0.02 + 0.05 more, a man's as well.
     assert (-0.21, 0.21) == pytest.approx(
         (change.bound_low - change.estimate, change.bound_high - change.estimate)
@@ -275,7 +275,8 @@ def test_the_change_of_a_gap_lies_between_what_both_lists_leave_open() -> None:
     assert change.ci_low < change.bound_low
     assert change.bound_high < change.ci_high
     # what lies beside shares of samples is no bound
-    sampled, *_ = between_models([{**row, "n_answers": 10} for row in both], ["a", "b"], design)
+    drawn = [{**row, "n_answers": 10} for row in both]
+    (sampled, *_), _ = between_models(drawn, {"a": "", "b": ""}, design)
     assert (None, change.estimate) == (sampled.bound_low, sampled.estimate)
 
 
@@ -290,7 +291,7 @@ def test_where_few_decisions_changed_counting_alone_leaves_this_spread() -> None
             both.append({**own, "selected": selected, "question": "hire", "wording": "", "job": ""})
     empty = dict.fromkeys(("p_yes", "p_low", "p_high", "n_answers", "position"))
     design = resolve(load_study("hiring"))  # type: ignore[arg-type]
-    [change] = between_models([{**row, **empty} for row in both], ["a", "b"], design)
+    [change], _ = between_models([{**row, **empty} for row in both], {"a": "", "b": ""}, design)
     women, men = (2 / 14) / 14, (5 / 122 - (3 / 122) ** 2) / 122
     half = 1.959964 * math.sqrt(women + men)
     assert change.ci_low == pytest.approx(change.estimate - half, rel=1e-5)

@@ -18,6 +18,7 @@ from biaskit.common.files import data_dir
 from biaskit.errors import BiaskitError, CorpusError, StudyError
 from biaskit.measures.decisions.design import resolve
 from biaskit.measures.decisions.lists import Case, Person, read_cases, read_people, read_questions
+from biaskit.runs.manifest import read_manifest
 from biaskit.stats.crossed import crossed_test, spread_of_mean
 from biaskit.study.config import load_study
 
@@ -475,3 +476,194 @@ def test_in_rankings_the_first_full_name_is_chosen(tmp_path: Path) -> None:
     assert "3 answers lack a name that was shown" in " ".join(result.warnings)
     with pytest.raises(CorpusError, match="row 1: 'Bob Ray' is chosen and was not shown"):
         bk.analyze_decisions([{"shown": shown[0], "answer": "Bob Ray"}], people=people, **QUIET)
+
+
+# --- odd lists and logs ----------------------------------------------------------------------------------
+
+
+def pairs_in_cases(n: int = 12, **more: str) -> Rows:
+    """Cases of a woman and a man of whom one is chosen: the woman in every third."""
+    rows: Rows = []
+    for place in range(2 * n):
+        case, chosen = place // 2, int((place % 2 == 0) == (place // 2 % 3 == 0))
+        rows.append({"case": f"c{case}", "person": f"p{place}", "sex": "fm"[place % 2], "selected": chosen})
+        rows[-1] |= {"position": place % 2 + 1, **more}
+    return rows
+
+
+def test_one_of_two_is_chosen_also_where_cases_have_names_in_their_job_or_no_outcome(tmp_path: Path) -> None:
+    in_jobs = [*pairs_in_cases(job="a"), *pairs_in_cases(job="b")]
+    for place, row in enumerate(in_jobs):
+        row["person"] = str(place)
+    unanswered: Rows = pairs_in_cases()
+    for row in unanswered[:2]:
+        row["selected"] = None
+    for name, rows in (("jobs", in_jobs), ("unanswered", unanswered)):
+        result = bk.analyze_decisions(rows, out=tmp_path / name, **QUIET)
+        assert "in each case one of 2 is chosen" in " ".join(result.warnings)
+        assert [1, 2] == result.order.query("job == 'all'").position.tolist()
+
+
+def test_numbers_that_sum_to_one_are_no_choice(tmp_path: Path) -> None:
+    rows = [{**row, "selected": (0.25, 0.75)[row["selected"]]} for row in pairs_in_cases()]
+    result = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET)
+    assert "is chosen" not in " ".join(result.warnings)
+    assert not len(result.order)
+    html = page_of(result, tmp_path)
+    assert "Who scores higher" in html
+    assert "gets a yes" not in html
+
+
+def test_a_position_may_be_written_with_a_point(tmp_path: Path) -> None:
+    rows = [{**row, "position": f"{row['position']}.0"} for row in pairs_in_cases()]
+    result = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET)
+    assert [1, 2] == result.order.position.tolist()
+
+
+def test_rows_that_lack_a_person_or_a_case_share_none(tmp_path: Path) -> None:
+    rows = pairs_in_cases()
+    for row in rows[:8]:
+        row["person"] = ""
+    rows[0]["case"] = rows[5]["case"] = ""
+    result = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET)
+    [gap] = result.gaps.to_dict("records")
+    # A case lacks its woman, one its man, and each of the two rows is a case of its own.
+    assert (10, 4, 20) == (gap["n_cases"], gap["n_left_out"], gap["n_people"])
+    assert {12} == {*result.groups.n_people}
+
+
+def test_people_who_are_not_known_are_not_counted(tmp_path: Path) -> None:
+    rows = pairs_in_cases()
+    for row in rows:
+        del row["person"]
+    result = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET)
+    assert {0} == {*result.groups.n_people, *result.gaps.n_people}
+
+
+def test_a_category_of_exactly_the_least_part_is_kept(tmp_path: Path) -> None:
+    rows = [{"race": "White" if n < 93 else "Black", "selected": n % 2} for n in range(100)]
+    result = bk.analyze_decisions(rows, min_category=0.07, out=tmp_path / "run", **QUIET)
+    assert {False} == {*result.groups.excluded}
+
+
+def test_four_decisions_show_no_difference(tmp_path: Path) -> None:
+    rows = [{"sex": sex, "selected": sex == "f"} for sex in "ffmm"]
+    [gap] = bk.analyze_decisions(rows, out=tmp_path / "run", **QUIET).gaps.to_dict("records")
+    assert 1 == gap["gap"]
+    assert math.isnan(gap["p_value"])
+    assert "fewer than 5 decisions of a group: no conclusion" == gap["reason"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "answer", "chosen"),
+    [("Ann Moss|Bob Lee|", "1. Ann Moss", "Ann Moss"), ("Bob Lee|Bob Lee Fox", "Bob Lee Fox", "Bob Lee Fox")],
+)
+def test_in_rankings_a_bar_too_many_is_nobody_and_the_longer_name_is_meant(
+    shown: str, answer: str, chosen: str, tmp_path: Path
+) -> None:
+    people = [*PEOPLE, {"name": "Bob Lee Fox", "sex": "male", "race": "Black"}]
+    result = bk.analyze_decisions(
+        [{"shown": shown, "answer": answer}] * 2, people=people, out=tmp_path / "run", **QUIET
+    )
+    assert 4 == len(result.decisions)
+    assert [chosen] * 2 == result.decisions.query("selected == 1").person.tolist()
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ("Ann Moss|ANN MOSS", "decisions, row 1: a name is shown twice. Remove one."),
+        (" | ", "decisions, row 1: nobody is shown. Write names between |."),
+        ("Eve|Eva", "No name that was shown is one of the people."),
+    ],
+)
+def test_a_ranking_that_cannot_be_read_is_refused(shown: str, said: str) -> None:
+    with pytest.raises(CorpusError) as caught:
+        bk.analyze_decisions([{"shown": shown, "answer": "-"}], people=PEOPLE, **QUIET)
+    assert said in str(caught.value)
+
+
+def test_one_column_is_not_both_sex_and_race() -> None:
+    rows = [{"group": sex, "selected": 1} for sex in "fm"]
+    with pytest.raises(CorpusError, match=r"'group' is sex and race at once\. Name two columns\."):
+        bk.analyze_decisions(rows, sex="group", race="group", **QUIET)
+
+
+def test_wordings_of_one_question_have_the_same_answers() -> None:
+    rows = [*HIRE, {**HIRE[0], "score": [1, 3]}]
+    with pytest.raises(CorpusError, match=r"row 2: wordings of hire have other answers\. Give this one"):
+        read_questions(rows)
+
+
+def test_a_case_may_name_its_job() -> None:
+    [person, _] = read_people(PEOPLE[:6:5] + PEOPLE[6:7], ())[:2]
+    [question] = read_questions(HIRE)
+    prompt = question.put(Case("a", "A CV for [JOB].", "nurse"), [person])
+    assert prompt.startswith(f"A CV for nurse.\n\nApplicant: {person.name}\n")
+
+
+@pytest.mark.parametrize(
+    ("case", "question", "said"),
+    [
+        (
+            "[They] [is|are] here.",
+            {"name": "q", "text": "Yes or no?"},
+            "case 'a': people of two groups get one",
+        ),
+        ("A CV of [NAME].", {"name": "q", "choose": 2}, "case 'a': two are shown, and nobody fills [NAME]."),
+        ("A CV.", {"name": "q", "choose": 2, "text": "[NAME] or not?"}, "nobody fills [NAME]. Remove it."),
+    ],
+)
+def test_prompts_that_do_not_say_who_is_meant_are_refused(case: str, question: Any, said: str) -> None:
+    lists = {"cases": [{"case": "a", "text": case}], "people": PEOPLE, "questions": [question]}
+    with pytest.raises(StudyError) as caught:
+        bk.decisions("scripted:x", **lists, **QUIET)
+    assert said in str(caught.value)
+
+
+def test_columns_that_fill_slots_make_another_question() -> None:
+    asked = []
+    for age in (30, 60):
+        people = [{**person, "age": age} for person in PEOPLE]
+        given: Any = {**LISTS, "cases": [{"case": "a", "text": "[NAME], [AGE]."}], "people": people}
+        asked.append(resolve(load_study("hiring", {"n_people": None}), given).question())  # type: ignore[arg-type]
+    assert asked[0] != asked[1]
+
+
+def test_two_prompt_formats_are_not_compared(tmp_path: Path) -> None:
+    runs = []
+    for name, prompt_format in (("m", "raw"), ("other", "chat-prefill")):
+        how: Any = {"settings": {"prompt_format": prompt_format}, "out": tmp_path / name, **QUIET}
+        runs.append(bk.decisions(script(tmp_path, likes(), name), **LISTS, **how))
+    compared = bk.compare(*runs, out=tmp_path / "compared")
+    assert "no test between two prompt formats. Set prompt_format." in " ".join(compared.warnings)
+    assert "tests" not in compared.tables()
+
+
+def test_prompts_of_several_batches_are_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").write_text(json.dumps({"texts": ["Yes.", *["Maybe"] * 9]}), "ascii")
+    how: Any = {"estimator": "sampling", "out": tmp_path / "run", **QUIET}
+    run = bk.decisions(f"m=scripted:{tmp_path / 'm.jsonl'}", **LISTS, **how)
+    assert 3 * 48 <= len((run.path / "decisions.jsonl").read_text("ascii").splitlines())
+    manifest = read_manifest(run.path)
+    assert (48, 48) == manifest.kind.progress(run.path, manifest, manifest.design())
+
+
+def test_one_case_of_one_pair_has_a_page(tmp_path: Path) -> None:
+    lists = {"cases": CASES[:1], "people": PEOPLE[::6], "questions": [{"name": "pick", "choose": 2}]}
+    said = {" A": math.log(0.8), " B": math.log(0.2)}
+    (tmp_path / "m.jsonl").write_text(json.dumps({"log_probs": said}), "ascii")
+    result = bk.decisions(f"m=scripted:{tmp_path / 'm.jsonl'}", **lists, out=tmp_path / "run", **QUIET)
+    page = page_of(result, tmp_path).replace("\u00a0", " ")
+    assert "m chooses the first of 2 in 80 % (by chance 50 %)" in page
+
+
+def test_scores_of_two_models_are_said_to_have_no_test(tmp_path: Path) -> None:
+    runs = []
+    for name in ("m", "other"):
+        rows = pairs_in_cases(model=name)
+        for place, row in enumerate(rows):
+            row["selected"] = 1 + place % 5
+        runs.append(bk.analyze_decisions(rows, out=tmp_path / name, **QUIET))
+    notes = bk.compare(*runs, out=tmp_path / "compared").warnings
+    assert "other and m: scores, and rows that nothing tells apart, have no test." in notes

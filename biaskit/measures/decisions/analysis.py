@@ -60,7 +60,9 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     for (model, question), own in grouped(rows, "model", "question").items():
         tests += _statistics(design, model, question, own, listed)
     gaps = [place for place, test in enumerate(tests) if test.kind == "crossed"]
-    tests += between_models(rows, list(manifest.models), design)
+    formats = {label: entry.prompt_format for label, entry in manifest.models.items()}
+    changes, apart = between_models(rows, formats, design)
+    tests += changes
     judged = adjust(tests, Rule(strict=study.strict))
     for row, place in zip(listed["decision_gaps"], gaps, strict=True):
         row["verdict"] = judged[place].verdict
@@ -68,7 +70,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         made.add(name, found)
     if judged:
         made.add("tests", judged)
-    made.notes += reading.notes
+    made.notes += [*reading.notes, *apart]
     how: dict[str, Any] = {"methods": METHODS_VERSION, "rows_digest": digest(public), "n_prompts": len(rows)}
     describe_analysis(made, design, manifest, answerers, notes, keys=CHOICES, n_unused=unused, **how)
     return made

@@ -20,10 +20,10 @@ from biaskit.runs.manifest import Manifest
 from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_rows import row_of
-from biaskit.runs.score_work import BatchWork, as_asked, matched_samples, score_models
+from biaskit.runs.score_work import BatchWork, as_asked, matched_samples, prompts_begun, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.start import Open
-from biaskit.runs.store import StoredRows, count_rows, rows_file
+from biaskit.runs.store import StoredRows, rows_file
 
 CHAT_FIRST: tuple[PromptFormat, ...] = ("chat-prefill", "raw", "chat-continue")
 
@@ -147,7 +147,7 @@ def what_is_open(run: Path, manifest: Manifest, design: DecisionsDesign, *, skip
 
 
 def progress(run: Path, manifest: Manifest, design: DecisionsDesign) -> tuple[int, int]:
-    """Count the rows of a run, and the prompts that it plans."""
-    stored = count_rows(rows_file(run, "decisions"))
+    """Count the prompts of a run that were begun, and those that it plans; of a log its rows."""
+    begun = prompts_begun(rows_file(run, "decisions"))
     planned = len(manifest.shard.places(len(design.asked))) * len(manifest.models)
-    return stored, max(planned, stored) if manifest.imported is None else stored
+    return begun, planned if manifest.imported is None else begun

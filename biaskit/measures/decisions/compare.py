@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
+from biaskit.compare.pairs import (
+    PairNote,
+    PairTests,
+    SidePair,
+    members_of,
+    model_pairs,
+    nothing_common,
+    rows_of_pairs,
+)
 from biaskit.measures.decisions.design import DecisionsDesign, read
 from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.lists import pairs_of
@@ -34,22 +42,47 @@ def compare(comparison: Comparison) -> None:
         decided |= _decided(run.tables.get("decisions", ()))
         shown |= _shown(read(run.manifest.resolved))
     reference = str(runs[0].analysis["choices"]["reference_race"]) if runs else ""
-
-    def test(pair: SidePair) -> PairTests:
-        rows = _changes(pair, decided, shown, reference, comparison.margins)
-        return rows, [] if rows else [nothing_common(pair)]
-
     models = [model for model in comparison.models(runs) if model.label in decided]
+    formats = {model.label: model.prompt_format for model in models}
+    test = _test_of(decided, shown, reference, comparison.margins, formats)
     comparison.test_models(models, test, "decisions")
 
 
-def between_models(rows: Sequence[Row], models: Sequence[str], design: DecisionsDesign) -> list[Contrast]:
-    """Test every pair of models of one run, later named − earlier; `rows`: of decisions.csv."""
+def between_models(
+    rows: Sequence[Row], formats: Mapping[str, str], design: DecisionsDesign
+) -> tuple[list[Contrast], list[str]]:
+    """Test every pair of models of one run, later named − earlier; also returns notes.
+
+    `rows`: of decisions.csv; `formats`: model → its prompt format.
+    """
     decided, shown, study = _decided(rows), _shown(design), design.study
-    made: list[Contrast] = []
-    for pair in model_pairs([model for model in models if model in decided]):
-        made += _changes(pair, decided, shown, study.reference_race, study.margin)
-    return made
+    test = _test_of(decided, shown, study.reference_race, study.margin, formats)
+    return rows_of_pairs(model_pairs([model for model in formats if decided.get(model)]), test, formats)
+
+
+def _test_of(
+    decided: Mapping[str, Decided],
+    shown: Mapping[str, Shown],
+    reference: str,
+    margins: Mapping[str, float],
+    formats: Mapping[str, str],
+) -> Callable[[SidePair], PairTests]:
+    """Make the test of two sides: none between two prompt formats, or of nothing that both decided."""
+
+    def test(pair: SidePair) -> PairTests:
+        asked_in = {formats[model]: model for side in pair for model in side.models}
+        if len(asked_in) > 1:
+            asked = " and ".join(f"{model} ({name or 'a log'})" for name, model in asked_in.items())
+            text = f"{asked}: no test between two prompt formats. Set prompt_format."
+            return [], [PairNote("prompt formats", text)]
+        rows = _changes(pair, decided, shown, reference, margins)
+        if not rows and not all(members_of(pair, decided)):
+            names = f"{pair[0].name} and {pair[1].name}"
+            text = f"{names}: scores, and rows that nothing tells apart, have no test."
+            return [], [PairNote("prompts", text)]
+        return rows, [] if rows else [nothing_common(pair)]
+
+    return test
 
 
 def reference_in(rows: Sequence[Row], stated: str) -> str:

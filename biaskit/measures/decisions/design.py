@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
-from biaskit.common.plain import attributes
+from biaskit.common.plain import attributes, group_by
 from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, digest, first_named, key_of
 from biaskit.corpora.rows import Source
-from biaskit.corpora.sources import source_digest
+from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import StudyError
 from biaskit.measures.decisions.lists import (
-    PLACES,
     Case,
     Person,
     Question,
@@ -103,7 +104,7 @@ class DecisionsDesign:
         for case in self.cases:
             asked["texts"][f"{case.case} {case.sex} {case.race}".strip()] = [case.text, case.job]
         for person in self.people:
-            asked["people"][person.shown] = [person.sex, person.race]
+            asked["people"][person.shown] = [person.sex, person.race, *map(list, person.more)]
         for question in self.questions:
             asked[f"{question.name}, {question.wording}"] = as_record(question)
         return asked
@@ -152,8 +153,9 @@ def resolve(study: DecisionsStudy, given: Mapping[str, Source] | None = None) ->
             raise StudyError("Two people are chosen between in cases that do not name one: leave out choose.")
     else:
         texts = [*(case.text for case in cases), *(q.layout + q.text for q in questions)]
-        slots = set[str]().union(*map(slots_of, texts)) - {*PLACES}
+        slots = set[str]().union(*map(slots_of, texts))
         people = draw(read_people(source["people"], slots), study.n_people, study.seed)
+        _check_prompts(cases, people, questions)
     lists: dict[str, Any] = {"cases": cases, "people": people, "questions": questions}
     sources = {}
     for name, stated in source.items():
@@ -162,6 +164,18 @@ def resolve(study: DecisionsStudy, given: Mapping[str, Source] | None = None) ->
         else:
             sources[f"{name} in memory"] = digest(list(map(as_record, lists[name])))
     return DecisionsDesign(study, **lists, sources=sources)
+
+
+def _check_prompts(cases: Sequence[Case], people: Sequence[Person], questions: Sequence[Question]) -> None:
+    """Refuse slots that nobody fills where two are shown, and groups that are asked in the same words."""
+    one_of_each = [own[0] for own in group_by(people, attrgetter("sex", "race")).values()]
+    for question, case in product(questions, cases):
+        place = f"{question.name} ({question.wording}), case {shown(case.case)}"
+        if question.choose:
+            if slots := slots_of(case.text + question.layout + question.text):
+                raise StudyError(f"{place}: two are shown, and nobody fills [{min(slots)}]. Remove it.")
+        elif len({question.put(case, [person]) for person in one_of_each}) < len(one_of_each):
+            raise StudyError(f"{place}: people of two groups get one prompt. Write [NAME] into its text.")
 
 
 # --- in the manifest of a run ----------------------------------------------------------------------

@@ -32,7 +32,8 @@ def gaps(view: View) -> Iterator[Figure]:
     rows = among(view.rows("decision_gaps"), "contrast", ("sex", "race"))
     rows.sort(key=lambda row: (row["job"] != ALL, row["contrast"] != "sex"))
     for (question,), own in grouped(defined(rows, "gap"), "question").items():
-        title = f"Who gets a yes more often: {question}"
+        scored = is_scored(view.rows("decision_groups", question=question))
+        title = f"Who {'scores higher' if scored else 'gets a yes more often'}: {question}"
         yield from view.charts(own, f"decisions-{question}", title, _gaps)
 
 

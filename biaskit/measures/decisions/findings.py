@@ -83,7 +83,9 @@ def _shown(part: Part, of: Mapping[str, Any], using: str) -> Iterator[Sentence]:
         yield say(low["verdict"], question, ratio=ratio(low), equal=median, **groups)
     if place := first(part.tables.get("decision_order", ()), **of, job=ALL, position=1):
         k = max(column(where(part.tables["decision_order"], **of), "position"))
-        share = f"{percent(place['rate'])} % [{percent(place['ci_low'])}–{percent(place['ci_high'])}]"
+        share = f"{percent(place['rate'])} %"
+        if place["ci_low"] is not None:  # one case has none
+            share += f" [{percent(place['ci_low'])}–{percent(place['ci_high'])}]"
         yield say("first", "sex", share=share, k=str(k), chance=percent(1 / k))
     flips = first(part.tables["decision_gaps"], **of, job=ALL, contrast="sex")
     if flips is not None and flips["to_a"] is not None and flips["same_group"] is not None:

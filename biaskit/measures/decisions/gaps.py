@@ -27,6 +27,7 @@ FEW = 5
 """Selected, or not, in a group: with fewer the numbers cannot show their own spread."""
 NO_CASE = "no case has both groups"
 UNANSWERED = "more than 10 % unanswered in a group: no conclusion"
+FEW_DECISIONS = f"fewer than {FEW} decisions of a group: no conclusion"
 NO_SPREAD = "all alike: no interval"
 
 
@@ -99,8 +100,11 @@ def _gap(table: Table, contrast: str, by: str, a: str, b: str) -> Gap:
     row |= {name: getattr(found, name) for name in ("n_cases", "n_people", "n_left_out")}
     test, bounds = _tested(table, rows, found)
     asked = table.asked.groupby(by)["x"]
-    if any(asked.get_group(group).isna().mean() > MOST_EMPTY for group in (a, b)):
-        test = replace(test, statistic=None, p_value=None, reason=joined([UNANSWERED, test.reason]))
+    unanswered = any(asked.get_group(group).isna().mean() > MOST_EMPTY for group in (a, b))
+    few = table.counted and np.bincount(rows.group, found.used).min() < FEW
+    if unanswered or few:
+        reason = joined([UNANSWERED if unanswered else FEW_DECISIONS, test.reason])
+        test = replace(test, statistic=None, p_value=None, reason=reason)
     row["ci_low"], row["ci_high"] = test.ci95 or (None, None)
     row |= {"gap": found.estimate, "p_value": test.p_value, "reason": test.reason}
     if not table.scores and not table.counted and 0 < x.min() and x.max() < 1:

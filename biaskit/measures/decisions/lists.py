@@ -97,10 +97,10 @@ class Question:
     def put(self, case: Case, people: Sequence[Person]) -> str:
         """Write the prompt: the case first and the person last, so that people share a beginning."""
         layout = self.layout
-        if slots_of(case.text) or not people or case.sex or case.race:
+        if slots_of(case.text) or case.sex or case.race:
             # The case names its person, so no line of the layout does.
             layout = re.sub(r"(?m)^Applicant: .*\n", "", layout).replace("\n\n\n", "\n\n")
-        for place, text in (("QUESTION", self.text), ("JOB", case.job), ("CASE", case.text)):
+        for place, text in (("QUESTION", self.text), ("CASE", case.text), ("JOB", case.job)):
             layout = layout.replace(f"[{place}]", text)
         for letter, person in zip("AB", people, strict=False) if self.choose else ():
             layout = layout.replace(f"[{letter}]", person.shown)
@@ -181,7 +181,7 @@ _QUESTIONS: SourceLayout[Any] = SourceLayout("questions", "question", _Question)
 def slots_of(text: str) -> set[str]:
     """Find the slots that a text leaves to the person, in capitals; other words in brackets are text."""
     found = set(_SLOT.findall(text))
-    return {slot.upper() for slot in found if slot.isupper() or slot.upper() in OWN_SLOTS}
+    return {slot.upper() for slot in found if slot.isupper() or slot.upper() in OWN_SLOTS} - {*PLACES}
 
 
 def _once(places: dict[Any, str], key: object, where: str, what: str) -> None:
@@ -210,12 +210,16 @@ def read_questions(source: Source, *, eval_texts: bool = False) -> tuple[Questio
         return (_question("", _Question(name="decide", **WORDS["decide"]), "1"),)
     places: dict[Any, str] = {}
     counts: Counter[str] = Counter()
-    questions = []
+    questions: list[Question] = []
     for where, entry in read_list(source, _QUESTIONS).entries:
         counts[entry.name] += 1
         wording = entry.wording or str(counts[entry.name])
         _once(places, (entry.name, wording), where, f"the wording {shown(wording)} of {entry.name}")
-        questions.append(_question(where, entry, wording))
+        question = _question(where, entry, wording)
+        first = next((own for own in questions if own.name == entry.name), question)
+        if (first.choose, first.score) != (question.choose, question.score):
+            raise CorpusError(f"{where}: wordings of {entry.name} have other answers. Give this one a name.")
+        questions.append(question)
     return tuple(questions)
 
 

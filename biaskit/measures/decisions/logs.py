@@ -6,12 +6,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ConfigDict, create_model
 
 from biaskit.arguments import NUMBER, TEXT, checked
+from biaskit.common.plain import group_by
 from biaskit.common.provenance import ROW_FORMAT, digest, key_of
 from biaskit.common.wording import count
 from biaskit.corpora.rows import Source, SourceLayout, given_list, read_list
@@ -100,7 +102,7 @@ def analyze_decisions(
     else:
         entries, choice = _rankings(source, given_list(people, "people"), columns)
     scores = _outcomes(entries, columns.get("outcome", "selected"))
-    choice = choice or _chosen_of(entries)
+    choice = choice or (0 if scores else _chosen_of(entries))
     if not any(entry["sex"] or entry["race"] for entry in entries):
         raise CorpusError("The decisions have neither sex nor race. Name their columns.")
     _check_people(entries)
@@ -131,6 +133,8 @@ def _read(source: Source, columns: Mapping[str, str], *more: str) -> list[dict[s
     for column in columns.values():
         if column.startswith("_") or hasattr(_Entry, column):  # a model has no field of such a name
             raise CorpusError(f"decisions: a column called {shown(column)} cannot be read. Rename it.")
+    if column_of["sex"] == column_of["race"]:
+        raise CorpusError(f"decisions: {shown(column_of['sex'])} is sex and race at once. Name two columns.")
     fields: dict[str, Any] = dict.fromkeys(column_of.values(), (Name, ""))
     fields |= {column_of["sex"]: (Sex, ""), **dict.fromkeys((column_of["outcome"], *more), (Cell, ""))}
     needed = tuple(dict.fromkeys([*(more or [column_of["outcome"]]), *columns.values()]))
@@ -184,12 +188,15 @@ def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tup
     entries: list[dict[str, Any]] = []
     sizes: Counter[int] = Counter()
     for number, ranking in enumerate(_read(source, columns, *RANKED), start=1):
-        names = [name.strip() for name in ranking["shown"].split("|")]
+        names = list(filter(None, map(str.strip, ranking["shown"].split("|"))))
+        if len({*map(str.casefold, names)}) < max(len(names), 1):
+            what = "a name is shown twice. Remove one" if names else "nobody is shown. Write names between |"
+            raise CorpusError(f"{ranking['where']}: {what}.")
         answer = ranking["answer"].casefold()
-        found: dict[str, int] = {}
+        found: dict[str, tuple[int, int]] = {}
         for name in names:
             if (place := re.search(rf"(?<!\w){re.escape(name.casefold())}(?!\w)", answer)) is not None:
-                found[name] = place.start()
+                found[name] = place.start(), -len(name)  # Ann Lee Moss is not Ann Lee
         if answer.strip() in persons and not found:
             chosen = shown(ranking["answer"].strip())
             raise CorpusError(f"{ranking['where']}: {chosen} is chosen and was not shown. Correct the row.")
@@ -200,16 +207,21 @@ def _rankings(source: Source, people: Source, columns: Mapping[str, str]) -> tup
             own = {"case": ranking["case"] or str(number), "person": person.name, "position": str(position)}
             own |= {"sex": person.sex, "race": person.race, "lacks": name not in found}
             entries.append({**ranking, **own, "outcome": str(int(name == first)) if first else ""})
+    if not any(entry["sex"] or entry["race"] for entry in entries):
+        raise CorpusError("No name that was shown is one of the people. Write both the same way.")
     return entries, sizes.most_common(1)[0][0]
 
 
 def _chosen_of(entries: Sequence[Mapping[str, Any]]) -> int:
-    """Find how many are shown of whom one is chosen: the same number in each case, else 0."""
-    groups: dict[tuple[str, str], list[float]] = {}
-    for entry in entries:
-        groups.setdefault((entry["model"], entry["case"]), []).append(entry["outcome"] or 0.0)
-    sizes, one_each = set(map(len, groups.values())), {*map(sum, groups.values())} == {1}
-    return sizes.pop() if one_each and len(sizes) == 1 and len(groups) > 1 and max(sizes) > 1 else 0
+    """Find how many are shown of whom one is chosen: the same number in each answered case, else 0."""
+    sizes = []
+    for (_, _, case), own in group_by(entries, itemgetter("model", "job", "case")).items():
+        outcomes = [entry["outcome"] for entry in own]
+        if any(outcome is not None for outcome in outcomes):
+            if not case or outcomes.count(1.0) != 1:
+                return 0
+            sizes.append(len(own))
+    return sizes[0] if len(sizes) > 1 and len({*sizes}) == 1 and sizes[0] > 1 else 0
 
 
 def _notes(entries: Sequence[Mapping[str, Any]], choice: int) -> Iterator[str]:
@@ -232,6 +244,6 @@ def _rows(entries: Sequence[Mapping[str, Any]], sum_of_rows: str, outcome: str) 
         row: dict[str, Any] = dict.fromkeys(("prompt", "answered_by", "answered_at", *COLUMNS))
         row |= {"key": key_of([ROW_FORMAT, sum_of_rows, number]), "question": LOG, "wording": "", "pair": ""}
         row |= {name: entry[name] for name in ROLES if name != "outcome"}
-        place, value = entry["position"], entry["outcome"]
+        place, value = entry["position"].removesuffix(".0"), entry["outcome"]
         row |= {"position": int(place) if place.isdecimal() else None, "answered": value is not None}
         yield row | {outcome: value, "reason": "no outcome" if value is None else None}

@@ -99,6 +99,11 @@ def tables_of(
     paired = choice == 2 and bool((asked["pair"] != "").all())
     fixed = ["wording", "position"] if paired and not places else ["wording"]
     answered = _averaged(asked[asked["x"].notna()], fixed)
+    for name in ("person", "case"):
+        lacks = answered[name] == ""
+        if lacks.any() and not lacks.all():  # nobody knows what such rows share: each has its own
+            own = [f"\0{n}" for n in range(len(lacks))]
+            answered = answered.assign(**{name: answered[name].where(~lacks, own)})
     question, *_ = asked["question"]
     jobs = asked["job"].unique()
     for job in [ALL, *jobs] if len(jobs) > 1 else [ALL]:

@@ -31,6 +31,7 @@ def tables_of(tables: Tables) -> Iterator[TitledTable]:
             rate_of = {row["rate_kind"]: row["rate"] for row in of_group}
             line: dict[str, Any] = {**(first(of_group, rate_kind="expected") or of_group[0])}
             line |= {"group": who(category), "expected": rate_of.get("expected")}
+            line["n_people"] = line["n_people"] or None
             lines.append({**line, "chosen": rate_of.get("selected"), "above": rate_of.get("above-median")})
         note = ". ".join([*_gaps(tables, own, scored=is_scored(groups)), *_ratio(tables, own)])
         yield from printed_table(_title(model, question, rows), PRINTED, lines, note=note, known=True)

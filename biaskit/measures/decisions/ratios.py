@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from biaskit.common.wording import ROUNDING
 from biaskit.measures.decisions.people import BY, Table, tables_of
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.ratios import equal_groups, impact_ratios
@@ -63,7 +64,9 @@ def _rates(
     """Make the rows of one attribute and kind, and the row of equal groups; `fewest` rows have a ratio."""
     each = table.rows.groupby(by)
     people, n = each["person"].nunique(), np.asarray(each.size(), np.float64)
-    included, categories = n >= fewest, [*people.index]
+    included, categories = n >= fewest - ROUNDING, [*people.index]
+    if not table.rows["person"].any():
+        people[:] = 0  # stated, or not known
     found = impact_ratios(
         table.decisions(by, categories), table.x, included, counted=table.counted, ends=table.ends()
     )

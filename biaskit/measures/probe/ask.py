@@ -26,10 +26,10 @@ from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import Manifest
 from biaskit.runs.sample_batches import OpenCells, SampleBatches
 from biaskit.runs.score_rows import fault as fault
-from biaskit.runs.score_work import as_asked, matched_samples, score_models
+from biaskit.runs.score_work import as_asked, matched_samples, prompts_begun, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.start import Open
-from biaskit.runs.store import StoredRows, count_rows, read_rows, rows_file
+from biaskit.runs.store import StoredRows, rows_file
 
 Json = dict[str, Any]
 
@@ -143,9 +143,5 @@ def what_is_open(run: Path, manifest: Manifest, design: ProbeDesign, *, skip_bad
 
 def progress(run: Path, manifest: Manifest, design: ProbeDesign) -> tuple[int, int]:
     """Count the prompts of a run that were begun, and those that it plans."""
-    rows, models = rows_file(run, "probe"), manifest.models
-    done = count_rows(rows)
-    if done and any(entry.samples is not None for entry in models.values()):
-        # How many batches a cell needs shows when it is asked: what is counted is cells.
-        done = sum(not row.get("batch") for row in read_rows(rows, skip_bad=True))
-    return done, len(manifest.shard.places(design.n_prompts)) * len(models)
+    planned = len(manifest.shard.places(design.n_prompts)) * len(manifest.models)
+    return prompts_begun(rows_file(run, "probe")), planned
