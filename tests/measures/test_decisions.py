@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,10 @@ def test_two_models_are_compared_in_the_change_of_each_gap(tmp_path: Path) -> No
     tests = result.tests.query("family.str.endswith('/models')").set_index("group_a")
     assert -0.2 == pytest.approx(tests.loc["female", "estimate"])
     assert ("other", "m", "lower") == tuple(tests.loc["female", ["model_a", "model_b", "verdict"]])
+    said = next(finding.text for finding in bk.report(result, **QUIET).findings)
+    assert said.startswith("In decisions, the gap between the groups “female” and “male” is 20 points less")
+    captions = re.findall(r"<figcaption>.*?</figcaption>", page_of(result, tmp_path), re.S)
+    assert not [caption for caption in captions if "first place" in caption]  # nobody chose between two
     runs = [bk.decisions(model, **LISTS, out=tmp_path / f"{n}", **QUIET) for n, model in enumerate(models)]
     compared = bk.compare(*runs, out=tmp_path / "compared")
     assert -0.2 == pytest.approx(compared.tests.query("group_a == 'female'").estimate.iloc[0])

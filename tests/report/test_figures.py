@@ -23,9 +23,9 @@ from biaskit.measures.probe.figures import every_model, groups, jobs, outcomes, 
 from biaskit.report.content import Content
 from biaskit.report.figures import Figure, draw_all, files_of
 from biaskit.report.figures.differences import models
-from biaskit.report.figures.drawing import WIDTH, draw, rules
+from biaskit.report.figures.drawing import NARROW, WIDTH, draw, rules
 from biaskit.report.figures.items import MOST_ROWS
-from biaskit.report.figures.plot import Axis, Band, Dots, Panel, Plot, Point, Square, shares
+from biaskit.report.figures.plot import Axis, Band, Dots, Panel, Plot, Point, Spot, Square, shares
 from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
 from biaskit.stats.verdict import Rule
@@ -182,6 +182,26 @@ def test_parts_of_the_variance_and_its_root(drawn: dict[str, Figure]) -> None:
     assert set(panel.beside) == {".21"}
 
 
+def test_a_telephone_cuts_no_name_of_a_row(drawn: dict[str, Figure]) -> None:
+    labels = []
+    for figure in drawn.values():
+        with rules():
+            narrow = draw(figure.plot, NARROW)
+        labels += [text.get_text() for axes in narrow.get_axes() for text in axes.get_yticklabels()]
+    assert "A" in labels
+    assert [] == [label for label in labels if "…" in label]
+
+
+def test_names_at_points_stand_off_the_intervals() -> None:
+    spots = [Spot("above", 0.1, 0.6, 0.5, 0.7), Spot("below", 0.9, 0.3, 0.2, 0.4)]
+    axis = shares("share")
+    square = Square("", axis, axis, {Mark("#000000", "o"): spots}, [], spots)
+    with rules():
+        [axes] = draw(Plot([Band([square])], "")).get_axes()
+    placed = {text.get_text(): (text.xy, text.get_va()) for text in axes.texts}
+    assert placed == {"above": ((0.1, 0.7), "bottom"), "below": ((0.9, 0.2), "top")}
+
+
 def test_effects_stand_at_their_estimates_with_settings_apart(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:
@@ -293,6 +313,10 @@ def test_areas_stand_at_their_means_with_single_occupations_behind(
         single = [r["auc"] for r in rows if r["occupation"] != "all"]
         assert [auc for numbers in dots.behind for auc in numbers] == single
     assert panel.axis.line == 0.5
+    assert "With, without: the gender in the prompt" in drawn["transfer"].plot.caption
+    same = [row for row in rows_of(usual, "text_transfer") if row["trained_on"] == row["tested_on"]]
+    made = with_table(usual, "text_transfer", same, "personas")
+    assert "With, without" not in only(areas, made, "personas")["transfer"].plot.caption
 
 
 def test_an_area_of_one_occupation_is_no_mean_and_says_so(usual: Content) -> None:

@@ -13,6 +13,7 @@ from scipy import stats
 import biaskit as bk
 from biaskit.compare.pairs import Side
 from biaskit.measures.personas.compare import pair_rows_of_texts, texts_of
+from biaskit.report.render.headline import headline
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.power import texts_to_show
@@ -20,7 +21,8 @@ from biaskit.stats.proportions import noise_of, proportion, wilson
 
 LETTERS = {"Nursing": (45, 0.7), "Engineering": (30, 0.3), "Sales": (15, 0.5), "Legal": (8, 0.8)}
 REFUSALS = ("As an AI language model, I cannot write this letter.", "I'm sorry, but I can't help with that.")
-ROUGH: Any = {"settings": {"permutations": 19}, "watcher": bk.Silent()}
+QUIET: Any = {"watcher": bk.Silent()}
+ROUGH: Any = {"settings": {"permutations": 19}, **QUIET}
 MARGINS = {"represented_share": 0.05}
 
 
@@ -188,7 +190,14 @@ def test_a_table_of_own_texts_has_no_column_without_a_number(months: dict[str, P
 def test_texts_without_a_column_of_occupations_are_these_texts(tmp_path: Path) -> None:
     for month, change in (("may", 0.0), ("july", -0.4)):
         rows = [{"text": row["text"], "month": month} for row in letters(1, change)]
-        bk.analyze_texts(rows, model="month", out=tmp_path / month, **ROUGH)
+        alone = bk.analyze_texts(rows, model="month", out=tmp_path / month, **ROUGH)
+    [row] = alone.representation.query("template_id == 'all'").to_dict("records")
+    low, share, high = (f"{100 * row[name]:.0f}" for name in ("ci_low", "female_share", "ci_high"))
+    page = bk.report(alone, **QUIET)
+    assert f" july {share} % [{low}–{high}]" in " ".join(headline(page.content).split())
+    pairs = 100 * alone.text_transfer.query("occupation == 'all'").auc.dropna().iloc[0]
+    said = " ".join(finding.text for finding in page.findings)
+    assert f" in {pairs:.0f} of 100 pairs; no conclusion (needs two occupations)." in said
     made = bk.compare(tmp_path / "may", tmp_path / "july", out=tmp_path / "c")
     said = [finding.text for finding in made.findings if finding.question == "models"]
     assert said[0].startswith("In these texts, the share of women is ")

@@ -138,8 +138,8 @@ def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
 CELLS = {
     ("inferred", "inferred"): "gender not in the prompt",
     ("requested", "requested"): "gender in the prompt",
-    ("requested", "inferred"): "trained with, tested without",
-    ("inferred", "requested"): "trained without, tested with",
+    ("requested", "inferred"): "train with, test without",
+    ("inferred", "requested"): "train without, test with",
 }
 """(trained on, tested on) → label of the row; with, without: the gender in the prompt."""
 
@@ -169,7 +169,8 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         over = _CAPTIONS["of_one"].format(cut(jobs[0]))
     elif any(row.get("se") for row in means):
         over = _CAPTIONS["over_texts"]
-    caption = _CAPTIONS["areas"].format(count(max(len(jobs), 1), "occupation"), over, control)
+    across = _CAPTIONS["with_without"] * any(trained_on != tested_on for trained_on, tested_on in cells)
+    caption = _CAPTIONS["areas"].format(across, count(max(len(jobs), 1), "occupation"), over, control)
     axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
     behind_entries = [Entry("single occupations", BEHIND)] if len(jobs) > 1 else []

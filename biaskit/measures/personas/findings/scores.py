@@ -77,6 +77,8 @@ def _claim(
     if row is not None and row.estimate is not None:
         using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
         pieces = {**whose_texts, **(_pairs(row) if topic == "transfer" else {})}
+        if str(row.reason).startswith("fewer than two units"):
+            pieces["why"] = _SAYS["few"]
         yield claim(templates, row, topic, using, model=model, about=about, pieces=pieces)
     elif missing:
         using = texts_measured(part, model, (), *notes, *noted(missing))

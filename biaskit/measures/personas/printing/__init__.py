@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.common.wording import count, percent, plain_number, point_number, points_range, short
+from biaskit.common.wording import (
+    count,
+    percent,
+    plain_number,
+    point_number,
+    points_range,
+    share_with_interval,
+    short,
+)
 from biaskit.measures.personas.findings.texts import (
     against_workforce,
     models_of,
@@ -41,8 +49,11 @@ def headline(part: Part) -> Iterator[TitledTable]:
     shown = []
     for model in models:
         rows = where(every, model=model)
-        if shares := column(defined(rows, "female_share"), "female_share"):
-            shown.append(f"{percent(min(shares))} to {percent(max(shares))}")
+        known = defined(rows, "female_share")
+        shares = column(known, "female_share")
+        if shares:
+            only = share_with_interval(shares[0], known[0]["ci_low"], known[0]["ci_high"])
+            shown.append(only if len(shares) == 1 else f"{percent(min(shares))} to {percent(max(shares))}")
             if note := by_person(rows):
                 notes[f"{model}: {note}."] = None
         else:

@@ -35,8 +35,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         for bias_type in distinct(rows, "bias_type"):
             of_panel = where(rows, bias_type=bias_type, job_group=group)
             panels.append(_shares(view, of_panel, models, genders))
-        name = jobs_of(view.part, group) if group else ""
-        bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
+        bands.append(Band(panels, _heading(view, group)))
     said = {"people": people(left), "weak": percent(WEAK), "estimators": estimators_of(rows), "thin": ""}
     said["over"] = words("probe")["printed"]["over"][named(rows, "n_jobs") == [1]]
     if defined(rows, "share_low"):
@@ -45,6 +44,12 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     caption = CAPTIONS["groups"].format(jobs=_n_jobs(rows), templates=templates, **said)
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
+
+
+def _heading(view: View, group: str) -> str:
+    """Write "Jobs mostly held by women" above the panels of a group of jobs; "" where there is none."""
+    name = jobs_of(view.part, group) if group else ""
+    return cut(name[:1].upper() + name[1:])
 
 
 def estimators_of(rows: Sequence[Row]) -> str:
@@ -98,36 +103,36 @@ def variance(view: View) -> Iterator[Figure]:
 
 
 def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    job_groups = view.job_groups()
-    lines = sorted(
-        grouped(rows, "model", "job_group"),
-        key=lambda line: (models.index(line[0]), job_groups.index(line[1])),
-    )
-    names = []
-    for model, group in lines:
-        jobs = jobs_of(view.part, group) if group else ""
-        names.append(", ".join(filter(None, (model if len(models) > 1 or not jobs else "", jobs))))
-    panels = []
-    for bias_type in distinct(rows, "bias_type"):
-        bars: list[Bar | None] = []
-        deviations = []
-        for model, group in lines:
-            row = first(rows, bias_type=bias_type, model=model, job_group=group)
-            parts = [number(row[name] if row else None) for name in _SOURCES]
-            total = sum(parts)
-            if total > 0:
-                deviations.append(f"{total**0.5:.2f}".removeprefix("0"))
-                looks = zip(parts, _SOURCES.values(), HATCHES, strict=False)
-                bars.append(Bar([(part / total, colour, hatch) for part, (_, colour), hatch in looks]))
-            else:
-                deviations.append("0" if total == 0 else "–")
-                bars.append(None)
-        axis = shares("part of the variance")
-        panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
+    bands = []
+    for group in view.job_groups():
+        of_group = where(rows, job_group=group)
+        biases = distinct(of_group, "bias_type")
+        panels = [_parts(where(of_group, bias_type=bias_type), models) for bias_type in biases]
+        if panels:
+            bands.append(Band(panels, _heading(view, group)))
     measured = view.plain("probe_groups")
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
     caption = CAPTIONS["variance"].format(_n_jobs(measured), templates)
     legend = []
     for (name, colour), hatch in zip(_SOURCES.values(), HATCHES, strict=False):
         legend.append(Entry(name, patch=(colour, hatch)))
-    return Plot([Band(panels)], caption, legend)
+    return Plot(bands, caption, legend)
+
+
+def _parts(rows: Sequence[Row], models: Sequence[str]) -> Panel:
+    """Stack the parts of the variance of one group of jobs in one way to ask, their root beside."""
+    bars: list[Bar | None] = []
+    deviations = []
+    for model in models:
+        row = first(rows, model=model)
+        parts = [number(row[name] if row else None) for name in _SOURCES]
+        total = sum(parts)
+        if total > 0:
+            deviations.append(f"{total**0.5:.2f}".removeprefix("0"))
+            looks = zip(parts, _SOURCES.values(), HATCHES, strict=False)
+            bars.append(Bar([(part / total, colour, hatch) for part, (_, colour), hatch in looks]))
+        else:
+            deviations.append("0" if total == 0 else "–")
+            bars.append(None)
+    axis, title = shares("part of the variance"), asked(rows[0]["bias_type"])
+    return Panel(models, axis, (), bars, title, deviations, "SD", pitch=0.24)
