@@ -16,7 +16,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import HEAD_CHECKED, ListedTokens, OutputHead, TopTokens
+from biaskit.models.huggingface.head import HEAD_CHECKED, ListedTokens, OutputHead, TopTokens, use_onednn
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
@@ -257,6 +257,8 @@ class TransformersScorer(NodeStates):
     def _take(self, model: Any, longest: Prepared | None) -> None:
         """Use a loaded model, after checking head and cache against its own plain forward."""
         self._model = model
+        if self._folder.loaded is None:  # a model in memory keeps its own layers
+            use_onednn(model)
         # Where the prefix names no part (Llama 4), base_model is the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
         self._head = OutputHead(model)
