@@ -320,17 +320,19 @@ def closing(said: Said) -> list[str]:
     return notes[notes.index("\nNote: ") + 1 :].splitlines()
 
 
-def test_a_screen_begins_with_a_sentence_and_ends_with_one_note(cli: Cli) -> None:
+def test_a_screen_of_missing_answers_begins_with_a_sentence_and_ends_with_their_note(cli: Cli) -> None:
     script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, {"log_probs": {" He": -9.0}})
     models = [f"{label}=scripted:half.jsonl" for label in ("a", "b", "c")]
     said = cli("probe", *models, *SMALL, "--out", "r")
     assert said.out.startswith("12 of 54 prompts answered.\n")
     assert said.out.index("a says ") < said.out.index("Explicit bias: ")
-    [line] = closing(said)
-    assert len(line) <= 80
-    assert line.startswith("Note: a: 6 prompts failed (no answer")
-    n_notes = re.search(r" \(1 of ([0-9]+): --verbose\)\.$", line)
-    assert n_notes, line
+    note = closing(said)  # whole: it says why answers are missing
+    assert max(map(len, note)) <= 80
+    whole = " ".join(note)
+    assert whole.startswith("Note: a: 6 prompts failed (no answer today")
+    assert "…" not in whole
+    n_notes = re.search(r" \(1 of ([0-9]+): --verbose\)\.$", whole)
+    assert n_notes, whole
     everything = Path("r/notes.txt").read_text("utf-8")
     assert everything.count("Note: ") == int(n_notes[1]) + 1, "and how to read the sentences"
     assert "biaskit=" not in said.out
@@ -340,9 +342,9 @@ def test_a_screen_begins_with_a_sentence_and_ends_with_one_note(cli: Cli) -> Non
         ("analyze", "r"),
         ("compare", "r", "--out", "c"),
     ):
-        whole = closing(cli(*command, "--verbose"))
+        every = closing(cli(*command, "--verbose"))
         kept = Path(command[-1] if command[0] == "compare" else "r", "notes.txt").read_text("utf-8")
-        assert kept.split() == " ".join(whole).split()
+        assert kept.split() == " ".join(every).split()
         assert "biaskit=" in kept
 
 
