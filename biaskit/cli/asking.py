@@ -33,7 +33,7 @@ _NO_REUSE = "Do not reuse answers stored by other runs in the same folder."
 _SHARD = "Run only the I-th of N parts of the plan; `analyze SHARD... --out RUN` merges them."
 _WRITE = "Send nothing: write the open API requests to FILE.jsonl for a batch service."
 _DTYPE = "Number format of local models; auto: float32 for probabilities on a CPU, else the weights' own."
-_DRY_RUN = "Print the plan and exit. An API is tested first, with about 40 short calls."
+_DRY_RUN = "Print the plan and exit. An API is tested first, with 20 to 30 short calls."
 _RUNNING = (
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
     option("--device", None, "cpu, cuda, cuda:N, mps, or map (several devices).", **_AUTO),
