@@ -21,7 +21,7 @@ from biaskit.measures.agree.figures import answer
 from biaskit.measures.personas.figures import areas, scatter, scores, words
 from biaskit.measures.probe.figures import every_model, groups, jobs, outcomes, workforce
 from biaskit.report.content import Content
-from biaskit.report.figures import Figure, draw_all, files_of
+from biaskit.report.figures import Figure, draw_all, drawing, files_of
 from biaskit.report.figures.differences import models
 from biaskit.report.figures.drawing import NARROW, WIDTH, draw, rules
 from biaskit.report.figures.items import MOST_ROWS
@@ -674,6 +674,25 @@ def test_the_same_tables_give_the_same_bytes_under_another_hash_seed() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     )
     assert digest_of_a_few() == run.stdout.strip()
+
+
+def test_the_last_bits_of_a_layout_change_no_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    off_by = [0.0, 1e-16]  # as another run of the layout's solver is
+
+    def moved(plot: Plot, width: float = WIDTH) -> Any:
+        figure = draw(plot, width)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        for axes in figure.axes:
+            axes.set_position([place + off_by[0] for place in axes.get_position().bounds])
+        return figure
+
+    monkeypatch.setattr(drawing, "draw", moved)
+    first = only(groups, content(("A",), 2))["groups"].svg
+    off_by.pop(0)
+    used = re.findall(rb"url\(#([^)]+)\)", first)
+    assert used == re.findall(rb"url\(#([^)]+)\)", only(groups, content(("A",), 2))["groups"].svg)
+    assert {*used} >= {*re.findall(rb'<clipPath id="([^"]+)"', first)}
 
 
 def test_drawing_leaves_the_users_settings_alone() -> None:

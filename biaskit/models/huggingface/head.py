@@ -12,7 +12,7 @@ ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the
 SLICE_ELEMENTS = 1 << 21
 """Logits in memory at once: rows times tokens of a slice. 2 M numbers stay in the processor's cache."""
 HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
-ONEDNN = bool(torch.backends.mkl.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise"))
+ONEDNN = bool(torch.backends.mkl.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise"))  # type: ignore
 ONEDNN_ROWS = 8  # on AMD twice as fast as MKL with AVX-512, by a tenth with AVX2; slower for fewer rows
 
 
