@@ -6,7 +6,8 @@
 drawn alike for every way (`even`), in common where ways share a format or a wording (`shared`), or with
 heavy tails and four times as much in every third way (`uneven`). `halves`: jobs of one population, or of
 two far apart, whose means over templates have a known reliability. `validity`: two measures of the same
-jobs whose true values have a known correlation, each as noisy as its reliability says (1: the workforce).
+jobs, of one population or of two far apart, whose true values have a known correlation there, each as noisy
+as its reliability says (1: the workforce).
 Printed is how often the 95 % interval holds the truth, and the mean estimate.
 """
 
@@ -57,16 +58,23 @@ def halves_world(
 
 
 def validity_world(
-    n_jobs: int, n_templates: int, reliabilities: tuple[float, float], rho: float, rng: np.random.Generator
+    n_jobs: int,
+    n_templates: int,
+    reliabilities: tuple[float, float],
+    rho: float,
+    apart: float,
+    rng: np.random.Generator,
 ) -> Estimate:
-    """Make two measures whose true values have this correlation, and estimate it."""
+    """Make two measures whose true values have this correlation in each population, and estimate it."""
     true, other = rng.normal(size=(2, n_jobs))
     means, noise = [], []
+    side = np.repeat([apart, -apart], n_jobs // 2)
     for of_jobs, reliability in zip(
         (true, rho * true + np.sqrt(1 - rho**2) * other), reliabilities, strict=True
     ):
-        sd = np.sqrt(n_templates * (1 - reliability) / reliability)
-        cells = of_jobs[:, None] + rng.normal(0, sd, (n_jobs, n_templates)) + rng.normal(size=n_templates)
+        sd = np.sqrt((1 + apart**2) * n_templates * (1 - reliability) / reliability)
+        cells = rng.normal(0, sd, (n_jobs, n_templates)) + rng.normal(size=n_templates)
+        cells += (side + of_jobs)[:, None]
         means.append(cells.mean(axis=1))
         noise.append((1.0 if reliability == 1 else split_half(cells, rng).value or 0.0, n_templates))
     return corrected_correlation(*means, *noise) if min(noise) > (0, 0) else Estimate()
@@ -93,12 +101,13 @@ def main() -> None:
             f"halves {n_jobs} jobs, {n_templates} templates, {reliability}, {apart} apart", reliability, found
         )
     of_both = (0.5, 0.5), (0.5, 0.95), (0.8, 0.8), (0.95, 0.95), (0.7, 1.0)
-    for n_jobs, n_templates, both, rho in product(
-        (10, 20, 40), (2, 5, 15), of_both, (-0.3, 0.0, 0.3, 0.6, 0.9)
+    for apart, n_jobs, n_templates, both, rho in product(
+        (0.0, 2.0), (10, 20, 40), (2, 5, 15), of_both, (-0.3, 0.0, 0.3, 0.6, 0.9)
     ):
         rng = np.random.default_rng([n_jobs, n_templates, round(100 * sum(both)), round(10 * rho) + 3])
-        found = [validity_world(n_jobs, n_templates, both, rho, rng) for _ in range(n)]
-        told(f"validity {n_jobs} jobs, {n_templates} templates, {both}, {rho}", rho, found)
+        found = [validity_world(n_jobs, n_templates, both, rho, apart, rng) for _ in range(n)]
+        truth = (apart**2 + rho) / (apart**2 + 1)
+        told(f"validity {n_jobs} jobs, {n_templates} templates, {both}, {rho}, {apart} apart", truth, found)
 
 
 if __name__ == "__main__":
