@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from operator import attrgetter
 from typing import TypeVar
 
+from biaskit.common.plain import group_by
 from biaskit.corpora.loaders import load_items, load_templates
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.study import ProbeStudy
@@ -58,9 +60,9 @@ def wordings_of(design: ProbeDesign) -> list[str]:
 def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
     """Cut a design to what is asked in one way: ten jobs of a group, five templates of a bias type."""
     items, templates = list(load_items(CONTROL_ITEMS)) if way.wording == CONTROLS else [], list[Template]()
-    for members in _grouped(() if items else design.items, "group").values():
+    for members in group_by(() if items else design.items, attrgetter("group")).values():
         items += _spread(members, N_JOBS)
-    for bias_type, chosen in _grouped(design.templates, "bias_type").items():
+    for bias_type, chosen in group_by(design.templates, attrgetter("bias_type")).items():
         if way.wording not in (OWN, CONTROLS):
             chosen = _paraphrases(bias_type, int(way.wording.rpartition(" ")[2]))
         templates += _spread(chosen, N_TEMPLATES)
@@ -90,16 +92,9 @@ def first_words(design: ProbeDesign) -> dict[str, tuple[TargetWord, ...]]:
 
 def _paraphrases(bias_type: str, number: int) -> list[Template]:
     """List the templates of the nth scenario of a bias type, with ids that no template of a study has."""
-    of_type = _grouped(load_templates(PARAPHRASES).templates, "bias_type")[bias_type]
-    scenario = list(_grouped(of_type, "frame").values())[number - 1]
+    of_type = group_by(load_templates(PARAPHRASES).templates, attrgetter("bias_type"))[bias_type]
+    scenario = list(group_by(of_type, attrgetter("frame")).values())[number - 1]
     return [replace(template, id=1_000 * number + template.id, frame=None) for template in scenario]
-
-
-def _grouped(entries: Sequence[T], name: str) -> dict[str, list[T]]:
-    groups: dict[str, list[T]] = {}
-    for entry in entries:
-        groups.setdefault(getattr(entry, name), []).append(entry)
-    return groups
 
 
 def _spread(entries: list[T], most: int) -> list[T]:
