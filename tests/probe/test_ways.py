@@ -96,6 +96,17 @@ def test_what_the_run_asked_is_taken_over_and_nothing_is_asked_twice(asked: dict
     assert tables == (again.path / "tables/ways.csv").read_bytes()
 
 
+def test_rows_taken_over_from_a_list_with_other_groups_count_for_those_of_this_list(
+    asked: dict[str, Any],
+) -> None:
+    before = bk.probe(spec(asked), ways=True, **asked).ways
+    jobs = Path(asked["jobs"])
+    jobs.write_text(jobs.read_text("ascii").replace("female-dominated", "care"), "ascii")
+    made = bk.probe(spec(asked), ways=True, **asked)
+    assert {0} == {plan.n_missing for plan in made.plans}
+    assert before["gap"].tolist() == made.ways["gap"].tolist()
+
+
 def test_a_plan_counts_the_prompts_and_writes_nothing(asked: dict[str, Any]) -> None:
     planned = bk.probe(spec(asked), ways=True, dry_run=True, **asked)
     assert [16, 16, 16, 16] == [plan.n_missing for plan in planned.plans]
@@ -291,6 +302,8 @@ def test_ways_stand_by_their_gap_and_those_without_one_last() -> None:
     for gap in (0.0, None, -0.2, 0.3):
         row = dict.fromkeys(SCHEMAS["ways"].says)
         rows.append(row | {"model": "m", "bias_type": "implicit", "wording": f"gap {gap}", "gap": gap})
+    rows[1]["reason"] = "the template refuses it"
     (table,) = _ways({"ways": rows})
+    assert table.note.endswith("not counted. –: the template refuses it.")
     wordings = [re.search(r"gap [\w.-]+", " ".join(map(str, row)))[0] for row in table.rows]  # type: ignore[index]
     assert ["gap 0.3", "gap 0.0", "gap -0.2", "gap None"] == wordings

@@ -74,11 +74,12 @@ def _ways(tables: Tables) -> Iterator[TitledTable]:
         of_scope = where(tables.get("reliability", []), model=model, bias_type=bias_type)
         numbers = ways_in_numbers(of_scope)
         says = words("probe")["reliability"]
-        note = says["marks"] + (says["note"].format(**numbers) if numbers else "")
+        said = [says["marks"], says["note"].format(**numbers) if numbers else ""]
+        said += map("–: {}.".format, named(where(rows, gap=None), "reason"))
         title = f"Ways to ask {model}, {bias_type}: gap in the share of two between groups of jobs"
         ordered = sorted(rows, key=lambda row: (row["gap"] is None, -(row["gap"] or 0.0)))
         ordered = [{**row, "wording": row["wording"] + (" *" if row["main"] else "")} for row in ordered]
-        yield from printed_table(title, SCHEMAS["ways"].printed, ordered, note=note)
+        yield from printed_table(title, SCHEMAS["ways"].printed, ordered, note=" ".join(filter(None, said)))
 
 
 def _within(context: str) -> str:

@@ -36,7 +36,7 @@ _NUMBERS = (
     *("estimator", "coverage", "binary_coverage", "gap", "ci_low", "ci_high", "neither_share"),
     *("n_jobs", "n_templates"),
 )
-_COLUMNS = {*CELL, "job_group", "model_key", "way"}
+_COLUMNS = {*CELL, "model_key", "way"}
 _Drawn = dict[PromptCell, dict[int, Row]]
 
 
@@ -60,7 +60,8 @@ def read_ways(
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue
         answerers.add_answers(row)
-        named = {name: row[name] for name in (*CELL, "job_group")}
+        # A row that was taken over from another run names the group of that run's list.
+        named = {name: row[name] for name in CELL} | {"job_group": ""}
         drawn = cells.setdefault((row["model_key"], row["way"], row["bias_type"]), {})
         drawn.setdefault(PromptCell(**named, model="", workforce_share=None), {})[row.get("batch", 0)] = row
     asked = []
@@ -105,12 +106,13 @@ def _of_way(design: ProbeDesign, scope: Row, way: Way, drawn: _Drawn) -> dict[st
         if template.bias_type != row["bias_type"]:
             continue
         group_of[item.name] = item.group
-        cell = replace(one, template_id=template.id, job=item.name, job_group=item.group)
+        cell = replace(one, template_id=template.id, job=item.name)
         rows = drawn.get(cell, {})
         of_all = rows.get(0)
         if of_all is not None and "counts" in of_all:
             of_all, _, _ = add_up(rows, batches)
-        cell, contrast, boundary = replace(cell, model=row["model"]), design.contrast, study.word_boundary
+        cell = replace(cell, model=row["model"], job_group=item.group)
+        contrast, boundary = design.contrast, study.word_boundary
         cells.append(cell_shares(cell, of_all, design.groups, word_boundary=boundary, contrast=contrast))
     choices = StudyCells(
         groups=design.groups,
