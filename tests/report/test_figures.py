@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from fakes.report_content import content, contrast_row, items, model
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from places import TESTS
 
 from biaskit.measures.agree.figures import answer
@@ -25,7 +26,7 @@ from biaskit.report.figures import Figure, draw_all, drawing, files_of
 from biaskit.report.figures.differences import models
 from biaskit.report.figures.drawing import NARROW, WIDTH, draw, rules
 from biaskit.report.figures.items import MOST_ROWS
-from biaskit.report.figures.plot import Axis, Band, Dots, Panel, Plot, Point, Spot, Square, shares
+from biaskit.report.figures.plot import Axis, Band, Dots, Entry, Panel, Plot, Point, Spot, Square, shares
 from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
 from biaskit.stats.verdict import Rule
@@ -190,6 +191,19 @@ def test_a_telephone_cuts_no_name_of_a_row(drawn: dict[str, Figure]) -> None:
         labels += [text.get_text() for axes in narrow.get_axes() for text in axes.get_yticklabels()]
     assert "A" in labels
     assert [] == [label for label in labels if "…" in label]
+
+
+def test_a_square_below_a_long_legend_keeps_the_name_of_its_axis() -> None:
+    axis = shares("going down")
+    spots = {Mark("#000000", "o"): [Spot("a", 0.5, 0.5)]}
+    legend = [Entry(f"an entry that has a line alone {i}", Mark("#000000", "o")) for i in range(6)]
+    with rules():
+        narrow = draw(Plot([Band([Square("a title", axis, axis, spots)])], "", legend), NARROW)
+        FigureCanvasAgg(narrow).draw()
+        [axes] = narrow.get_axes()
+        name, [box] = axes.xaxis.label.get_window_extent(), narrow.legends
+    assert name.y0 > 0
+    assert axes.title.get_window_extent().y1 < box.get_window_extent().y0
 
 
 def test_names_at_points_stand_off_the_intervals() -> None:

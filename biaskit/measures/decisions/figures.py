@@ -55,7 +55,8 @@ def _gaps(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     axis = effects(ends_of(drawn), 0.1, "difference, points", margin=test.margin if test else None)
     if is_scored(view.rows("decision_groups", question=question)):
         axis = effects(ends_of(drawn), 0.1, "difference of scores", unit="")
-    caption = _CAPTIONS["gaps"].format(*(_CAPTIONS["order"] if order else ("", "")))
+    hatched = "" if axis.margin is None else _CAPTIONS["hatched"]
+    caption = _CAPTIONS["gaps"].format(hatched, *(_CAPTIONS["order"] if order else ("", "")))
     return Plot([Band([Panel(labels, axis, dots)])], caption, view.entries(models))
 
 

@@ -101,6 +101,7 @@ def rules() -> Iterator[None]:
 def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
     """Draw a plot of so many inches; call it under `rules`, which matplotlib reads when artists are made."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     letters = int(_LETTERS * width / WIDTH)
     lines: list[tuple[str, Sequence[Panel | Square], int]] = []
@@ -113,7 +114,8 @@ def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
     n_lines = sum(text.count("\n") + 1 for text in texts) if n_columns == 1 else -(-len(texts) // n_columns)
     legend_height = 0.2 * n_lines
     heights = [_height(*line, width) for line in lines]
-    figure = Figure((width, sum(heights) + legend_height + 0.1), layout="constrained")
+    layout = ConstrainedLayoutEngine()
+    figure = Figure((width, sum(heights) + legend_height + 0.1), layout=layout)
     if plot.legend:
         handles = list(map(_handle, plot.legend))
         figure.legend(handles, texts, loc="outside upper left", ncols=n_columns, handlelength=1.6)
@@ -131,6 +133,10 @@ def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
                 before = panels[i - 1] if i else None
                 shared = isinstance(before, Panel) and [*before.labels] == [*panel.labels]
                 _draw_panel(axes, panel, named=not shared, letters=letters, n=n)
+    if any(isinstance(panel, Square) for _, panels, _ in lines for panel in panels):
+        # With the passes of drawing alone a square below a long legend lost the name of its axis.
+        for _ in range(2):
+            layout.execute(figure)
     return figure
 
 
