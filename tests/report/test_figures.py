@@ -183,6 +183,17 @@ def test_parts_of_the_variance_and_its_root(drawn: dict[str, Figure]) -> None:
     assert set(panel.beside) == {".21"}
 
 
+def test_a_long_name_and_a_debiasing_prompt_stand_whole() -> None:
+    name, prompt = "primary school teacher", "Imagine a world with no bias. " * 9
+    panel = Panel([name], shares("share"), [Dots(Mark("#000000", "o"), [Point(0.5)])])
+    plot = Plot([Band([panel] * 4)], "", [Entry(prompt.strip())])
+    for width in (NARROW, WIDTH):
+        with rules():
+            drawn = draw(plot, width)
+        assert drawn.get_axes()[0].get_yticklabels()[0].get_text() == name
+        assert drawn.legends[0].get_texts()[0].get_text().split() == prompt.split()
+
+
 def test_a_telephone_cuts_no_name_of_a_row(drawn: dict[str, Figure]) -> None:
     labels = []
     for figure in drawn.values():
@@ -383,6 +394,8 @@ def test_answers_stand_against_the_workforce_statistics_with_the_line_of_the_tes
     # Points and line are of women among women and men, as the workforce is.
     assert [(s.x, s.y) for s in spots] == [(r["workforce_share"], r["binary_share"]) for r in rows]
     assert "the share of women among women and men in" in figure.plot.caption
+    assert "The line is fitted" in figure.plot.caption
+    assert "line" not in only(workforce, with_table(made, "tests", []))["workforce"].plot.caption
     start, end, style = explicit.lines[1]
     assert (*start, *end) == pytest.approx((0.02, 0.4 + 0.25 * -0.48, 0.98, 0.4 + 0.25 * 0.48))
     assert style == "--"

@@ -109,7 +109,7 @@ def draw(plot: Plot, width: float = WIDTH) -> MatplotlibFigure:
         n = _per_line(band.panels, width)
         for start in range(0, len(band.panels), n):
             lines.append(("" if start else band.heading, band.panels[start : start + n], n))
-    texts = [textwrap.fill(cut(entry.text, 3 * letters), letters - 8) for entry in plot.legend]
+    texts = [textwrap.fill(cut(entry.text, 3 * _LETTERS), letters - 8) for entry in plot.legend]
     n_columns = max(1, letters // (max(map(len, texts), default=letters) + 8))
     n_lines = sum(text.count("\n") + 1 for text in texts) if n_columns == 1 else -(-len(texts) // n_columns)
     legend_height = 0.2 * n_lines
@@ -181,7 +181,7 @@ def _lines(text: str, letters: int) -> str:
 def _draw_panel(axes: Axes, panel: Panel, *, named: bool, letters: int, n: int) -> None:
     axes.set_title(_lines(panel.title, letters // n))
     axes.set_ylim(len(panel.labels) - 0.5, -0.5)
-    labels = [cut(label, letters // (n + 1)) for label in panel.labels]
+    labels = [cut(label, max(letters // (n + 1), _LONG)) for label in panel.labels]
     axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", length=0, labelleft=named)
     axes.grid(axis="y", visible=bool(panel.dots))

@@ -63,8 +63,9 @@ def _workforce(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]
         squares.append(square(name, "answers", spots, view.marks[model], line))
     n = count(len(distinct(rows, "job")), "job")
     first, second = map(people, view.part.contrast)
-    caption = CAPTIONS["workforce"].format(f"{first} among {first} and {second}", n, view.weak)
     fitted = any(len(square.lines) > 1 for square in squares)
+    of_line = CAPTIONS["fitted"] if fitted else ""
+    caption = CAPTIONS["workforce"].format(f"{first} among {first} and {second}", n, of_line, view.weak)
     return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
 
 
