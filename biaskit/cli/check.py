@@ -15,10 +15,7 @@ from biaskit.common.files import write_or_refuse
 from biaskit.compare.check_files import junit, summary
 from biaskit.errors import UsageError
 from biaskit.runs.store import find_run
-from biaskit.workflow.check import check
-
-THREE_LINES = '[[require]]\ncontrast = "models"\nquantity = "binary_share"'
-"""The shortest file: models must say she and he equivalently often, within the margin of their study."""
+from biaskit.workflow.check import check, example
 
 
 @click.command(
@@ -54,9 +51,9 @@ def command(
     Only stored tables are read; only --junit writes a file. Without RUN, the newest run in this folder is
     used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """
-    if thresholds is None and max_flips is None:
-        raise UsageError(f"Give --thresholds FILE, a TOML file such as:\n{THREE_LINES}")
     paths = list(map(find_run, runs)) or [find_run(None)]
+    if thresholds is None and max_flips is None:
+        raise UsageError(f"Give --thresholds FILE, a TOML file such as:\n{example(*paths)}")
     old = find_run(baseline) if baseline else None
     of_change: Any = {"baseline": old, "max_flips": max_flips}
     result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases, **of_change)

@@ -61,6 +61,18 @@ def check(
     return judge_thresholds(required, content.every_test, pairs=pairs, coverage=coverage, changes=changes)
 
 
+def example(*runs: str | Path) -> str:
+    """Write the shortest file of thresholds for runs: on models where some were tested, else on what was."""
+    collection = gathered(runs, "check RUN --thresholds FILE")
+    tests = Content("", collection.parts, {"tests": compared_tables(collection, (), None).tests}).every_test
+    tests.sort(key=lambda row: (row.contrast != "models", row.margin is None, row.quantity != "binary_share"))
+    contrast, quantity, margin = "models", "binary_share", ""
+    if tests:
+        contrast, quantity = tests[0].contrast, tests[0].quantity
+        margin = "\nmargin = 0.1" if tests[0].margin is None else ""
+    return f'[[require]]\ncontrast = "{contrast}"\nquantity = "{quantity}"{margin}'
+
+
 def _of_baseline(pairs: Sequence[Pair], old: Container[str], own: Mapping[str, str]) -> list[Pair]:
     """Pair each model with the baseline's of the same label in its own run; without one, with every one."""
     crossing = [pair for pair in pairs if pair[2] in old and pair[1] not in old]

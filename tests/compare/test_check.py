@@ -15,7 +15,6 @@ from fakes.command import Cli
 from fakes.numbered_runs import full, probe_run
 
 import biaskit as bk
-from biaskit.cli.check import THREE_LINES
 from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds, verdict_in_words
 from biaskit.compare.check_files import junit, summary
 from biaskit.compare.thresholds import read_thresholds, requirement
@@ -23,6 +22,7 @@ from biaskit.errors import UsageError
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
+from biaskit.workflow.check import example
 
 SCOPE = {
     "measurement": "probe",
@@ -331,8 +331,16 @@ def test_words_of_a_row_with_a_direction() -> None:
 # --- the file that a user without one is shown ----------------------------------------------------------
 
 
-def test_the_three_lines_shown_are_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "check.toml"
-    file.write_text(THREE_LINES, encoding="utf-8")
-    (required,) = read_thresholds(file)
-    assert (required.contrast, required.quantity) == ("models", "binary_share")
+def test_the_lines_shown_are_a_file_for_these_runs(base: Path, tmp_path: Path, console: Cli) -> None:
+    run, file = _run(base, tmp_path / "run", random.Random(3)), tmp_path / "check.toml"
+    said = console("check", str(run))
+    assert said.code == 2
+    file.write_text(said.err.partition("\n")[2], encoding="utf-8")
+    (outcome,) = bk.check(run, thresholds=file).outcomes
+    assert (outcome.require.contrast, outcome.require.quantity, outcome.n_rows) == ("groups", "share", 1)
+
+
+def test_models_come_first_and_without_tests_lines_are_shown_all_the_same(tmp_path: Path) -> None:
+    for quantity, models in (("share", ("a", "b")), ("binary_share", ("a",))):
+        said = example(probe_run(tmp_path / quantity, *models))
+        assert said.splitlines()[1:] == ['contrast = "models"', f'quantity = "{quantity}"']
