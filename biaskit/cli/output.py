@@ -99,15 +99,15 @@ def as_json(result: RunResult) -> dict[str, Any]:
 def first_note(notes: Sequence[str], columns: int, *, whole: bool = False) -> str:
     """Render the first note, which matters most, with the number of others; "" without notes.
 
-    It has one line, except for `whole`: why answers are missing, and what to do, is not cut.
+    It has one line, or two if it is the only one; not cut if `whole`: why answers are missing, what to do.
     """
     if not notes:
         return ""
     where = f" ({f'1 of {len(notes)}' if len(notes) > 1 else 'whole'}: --verbose)"
     [first] = fold(visible(notes[0].rstrip(".")), 10**6)
     room = min(columns, READABLE) - len("Note: ") - len(where)
-    if len(notes) == 1 and (whole or cell_width(first) <= room):
-        where = ""
+    if len(notes) == 1 and (whole or cell_width(first) <= room + READABLE):
+        whole, where = True, ""
     if whole:
         return "\n".join(fold(f"Note: {first}{where}.", min(columns, READABLE))) + "\n"
     if cell_width(first) > room:

@@ -365,6 +365,12 @@ def test_one_line_says_the_first_note_and_how_many_there_are(n_words: tuple[int,
         assert ("--verbose)" in whole) is (len(notes) > 1)
 
 
+def test_an_only_note_of_two_lines_is_not_cut() -> None:
+    shown = first_note([f"number 0{' word' * 20}"], 80)
+    assert shown.count("\n") == 2
+    assert " ".join(shown.split()) == f"Note: number 0{' word' * 20}."
+
+
 # --- going on ---------------------------------------------------------------------------------------
 
 
