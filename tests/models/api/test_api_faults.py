@@ -143,6 +143,8 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None, monkeypatch: pyte
     patience = IMPATIENT
     if kind in SILENT:
         patience = replace(IMPATIENT, longest_call=30.0)
+        # Time is to end it: whether the limit of length comes first would depend on the machine's load.
+        monkeypatch.setattr(wire, "MOST_BYTES", 2**28)
     elif LASTING.get(kind) != "no answer within":  # attempts are counted: no time limit may come first
         patience = replace(IMPATIENT, longest_call=30.0, dead_after=30.0)
         allow(monkeypatch, 4.0)
@@ -158,8 +160,7 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None, monkeypatch: pyte
         assert stopped.startswith(STOPS[kind])
         assert server.calls <= 6
     elif kind in SILENT:
-        why = ("no answer within 0.15 s", "the answer is longer than")
-        assert stopped.removeprefix("the server stopped answering (").startswith(why)
+        assert stopped.startswith("the server stopped answering (no answer within 0.15 s")
     else:
         expected: Any = {**NO, **LASTING}[kind]
         if stopped:  # of a server that only ever refuses
