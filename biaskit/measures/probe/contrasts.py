@@ -120,12 +120,11 @@ def between_job_groups(
 
     A change of a gap is positive where the gap is larger in the first arm.
     """
-    limit = 2.0 if scope.quantity == "group_gap" else 1.0
     for (group_a, group_b), (k, gender, prefix) in product(group_pairs(list(rows_of)), numbers):
         own = replace(scope, quantity=prefix + scope.quantity, gender=gender)
         own = replace(own, group_a=group_a, group_b=group_b)
         a, b = values[k][rows_of[group_a]], values[k][rows_of[group_b]]
-        yield from between_groups(a, b, scope=own, margins=margins, note=note, limit=limit)
+        yield from between_groups(a, b, scope=own, margins=margins, note=note)
 
 
 def in_each_group(
@@ -214,7 +213,7 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
         for each, k, rows in in_each_group(rows_of, study.numbers, scope):
             a = with_dialogue[k][rows] - no_dialogue[k][rows]
             b = with_plain[k][rows] - no_plain[k][rows]
-            yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
+            yield from within_jobs(a, b, scope=each, margins=study.margins, note=note)
 
 
 def _two_arms(
