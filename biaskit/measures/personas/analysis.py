@@ -140,8 +140,8 @@ def _make_tables(
     if documents.imported:  # they do not say how they ended
         refusals = []
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.lacking("outcomes"))
-    representation = _add_representation(results, run, documents, design)
-    results.notes += _representation_notes(representation, results)
+    _add_representation(results, run, documents, design)
+    results.notes += _representation_notes(results)
     for label, reading in documents.readings.items():
         results.notes += reading.notes(label)
     results.record["languages"] = {name: reading.record() for name, reading in documents.readings.items()}
@@ -157,16 +157,7 @@ def _make_tables(
     elif documents.texts:  # under debiasing prompts every text counts, whatever they made of it
         results.notes += _evading_notes(documents)
         _add_words(results, documents, study, english, watcher)
-    results.tables["tests"] = test_rows(
-        results.tables.get("srb", ()),
-        representation,
-        models=documents.models,
-        margins=study.margin,
-        seed=study.seed,
-        refusals=refusals,
-        transfer=results.tables.get("text_transfer", ()),
-        strict=study.strict,
-    )
+    results.tables["tests"] = test_rows(results.tables, documents.models, study, refusals)
     return results
 
 
@@ -185,27 +176,14 @@ def _gender_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
 
 def _add_representation(
     results: _Results, run: Path, documents: TextDocuments, design: PersonasDesign
-) -> Sequence[Row]:
+) -> None:
     """Add the shares of texts without a gender in the prompt, and what labels of a person say of them."""
     study, rows = design.study, list[Row]()
-    of_languages: Any = {"unread": documents.lacking("represented"), "languages": documents.languages}
-    unrequested = [text for text in documents.texts if text.requested_gender is None]
+    unrequested = any(text.requested_gender is None for text in documents.texts)
     if documents.imported and not unrequested:
         results.notes.append(_SAYS["all_requested"])
     if unrequested and not study.hold_out:
-        scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
-        workforce = {item.name: (item.workforce_share, item.year) for item in design.occupations}
-        rows = representation_rows(
-            unrequested,
-            workforce,
-            models=documents.models,
-            occupations=documents.occupations,
-            templates=documents.template_ids,
-            batch=None if documents.imported else (study.batch or study.per_gender),
-            scopes=scopes,
-            known=documents.person_column is not None,
-            **of_languages,
-        )
+        rows = representation_rows(documents, design)
     if documents.person_column is not None:
         n_known = sum(bool(text.person_gender and text.gender) for text in documents.texts)
         results.notes.append(
@@ -221,7 +199,6 @@ def _add_representation(
         results.notes += notes
         results.record["labels"] = {"n": len(labels.settled()[0]), "judge": labels.judge is not None}
     results.tables["representation"] = rows
-    return rows
 
 
 def _add_words(
@@ -304,9 +281,9 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
         yield _SAYS["evading"].format(listed(parts))
 
 
-def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[str]:
+def _representation_notes(results: _Results) -> Iterator[str]:
     """Add the deciles, and say what the shares leave out."""
-    if not rows:
+    if not (rows := results.tables["representation"]):
         return
     deciles, note = decile_rows(rows)
     results.tables["deciles"] = deciles

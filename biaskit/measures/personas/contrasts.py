@@ -11,6 +11,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import workforce_contrast
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.records import ALL, GENDERS, UNNAMED, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE
@@ -20,7 +21,7 @@ from biaskit.stats.crossed import MANY, p_of_difference, share_interval
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import AREAS
-from biaskit.tables.query import Row, apart_from, column, defined, first, grouped, lookup, where
+from biaskit.tables.query import Row, Tables, apart_from, column, defined, first, grouped, lookup, where
 from biaskit.tables.reasons import are_held_out
 
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
@@ -33,18 +34,11 @@ Test = Callable[..., Sequence[Contrast]]
 
 
 def test_rows(
-    srb: Sequence[Row],
-    representation: Sequence[Row],
-    *,
-    models: Sequence[str],
-    margins: Mapping[str, float],
-    seed: int,
-    refusals: Sequence[Row],
-    transfer: Sequence[Row],
-    strict: bool,
-) -> Sequence[Contrast]:
+    tables: Tables, models: Sequence[str], study: PersonasStudy, refusals: Sequence[Row]
+) -> list[Contrast]:
     """Make the rows of tests.csv that concern one model each."""
-    test: Test = partial(within_units, margins=margins, seed=seed)
+    test: Test = partial(within_units, margins=study.margin, seed=study.seed)
+    srb, transfer = tables.get("srb", ()), tables.get("text_transfer", ())
     rows: list[Contrast] = []
     for model in models if srb else ():
         rows += _gender_tests(test, model, srb, "srb")
@@ -52,11 +46,11 @@ def test_rows(
     if not are_held_out(transfer):
         for model in models:
             rows += _area_tests(test, model, transfer)
-    rows += _workforce_tests(test, representation)
+    rows += _workforce_tests(test, tables["representation"])
     for (model,), of_model in grouped(refusals, "model").items():
         for quantity in REFUSED:
             rows += _refusal_tests(test, model, of_model, quantity)
-    return adjust(rows, Rule(strict=strict))
+    return adjust(rows, Rule(strict=study.strict))
 
 
 def _scope(model: str, contrast: str, quantity: str, **sides: str) -> Scope:
