@@ -136,6 +136,26 @@ def in_each_group(
         yield replace(scope, quantity=quantity, gender=gender, group_a=job_group, group_b=job_group), k, rows
 
 
+def between_arms(
+    a: Sequence[CellValues],
+    b: Sequence[CellValues],
+    rows_of: Mapping[str, list[int]],
+    numbers: Sequence[Number],
+    scope: Scope,
+    margins: Mapping[str, float],
+    note: str | None,
+) -> Iterator[Contrast]:
+    """Contrast numbers `[I, J]` of the same jobs and templates in two arms, a − b, in each group of jobs.
+
+    Of shares between models, and with a debiasing prompt, also the gap between groups of jobs.
+    """
+    for each, k, rows in in_each_group(rows_of, numbers, scope):
+        yield from within_jobs(a[k][rows], b[k][rows], scope=each, margins=margins, note=note)
+    if scope.quantity == "share" and scope.contrast in ("models", "debiasing"):
+        of_gap = replace(scope, quantity="group_gap")
+        yield from between_job_groups(list(map(sub, a, b)), rows_of, numbers, of_gap, margins, note)
+
+
 def _groups(study: StudyCells) -> Iterator[Contrast]:
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
@@ -209,11 +229,9 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
             context="dialogue-plain",
             debiasing_b=str(NO_DEBIASING),
         )
+        a, b = list(map(sub, with_dialogue, no_dialogue)), list(map(sub, with_plain, no_plain))
         rows_of = rows_of_groups(blocks[0].jobs, study.group_of)
-        for each, k, rows in in_each_group(rows_of, study.numbers, scope):
-            a = with_dialogue[k][rows] - no_dialogue[k][rows]
-            b = with_plain[k][rows] - no_plain[k][rows]
-            yield from within_jobs(a, b, scope=each, margins=study.margins, note=note)
+        yield from between_arms(a, b, rows_of, study.numbers, scope, study.margins, note)
 
 
 def _two_arms(
@@ -221,15 +239,9 @@ def _two_arms(
 ) -> Iterator[Contrast]:
     """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
-    mean_a, mean_b = mean_of(a, templates), mean_of(b, templates)
+    means = mean_of(a, templates), mean_of(b, templates)
     rows_of = rows_of_groups(a[0].jobs, study.group_of)
-    for each, k, rows in in_each_group(rows_of, study.numbers, scope):
-        of_a, of_b = mean_a[k][rows], mean_b[k][rows]
-        yield from within_jobs(of_a, of_b, scope=each, margins=study.margins, note=note)
-    if scope.contrast == "debiasing":
-        changes = list(map(sub, mean_a, mean_b))
-        of_gap = replace(scope, quantity="group_gap")
-        yield from between_job_groups(changes, rows_of, study.numbers, of_gap, study.margins, note)
+    yield from between_arms(*means, rows_of, study.numbers, scope, study.margins, note)
 
 
 def _bias_types(study: StudyCells) -> Iterator[Contrast]:
