@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from biaskit.compare.comparison import Comparison
-from biaskit.compare.pairs import (
-    PairNote,
-    PairTests,
-    Side,
-    SidePair,
-    model_pairs,
-    nothing_common,
-    rows_of_pairs,
-)
+from biaskit.compare.pairs import PairNote, PairTest, PairTests, Side, SidePair, nothing_common, rows_of_all
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.axis import along_axis
 from biaskit.measures.probe.changes import change_rows
@@ -78,7 +70,7 @@ def between_models(
             formats[model] = next(iter(answers[model].blocks)).prompt_format
         else:
             absent.append(f"{model} has no row in probe_prompts.csv.")
-    rows, notes = rows_of_pairs(model_pairs(list(formats)), _test_of(answers, {}, margins, {}), formats)
+    rows, notes = rows_of_all(_test_of(answers, {}, margins, {}), formats)
     return adjust(rows), [*absent, *notes]
 
 
@@ -87,7 +79,7 @@ def _test_of(
     outcomes: Mapping[str, Answers],
     margins: Mapping[str, float],
     left_out: dict[str, None],
-) -> Callable[[SidePair], PairTests]:
+) -> PairTest:
     """Make the test of two sides; it adds the arms that it cannot compare to `left_out`."""
 
     def test(pair: SidePair) -> PairTests:
