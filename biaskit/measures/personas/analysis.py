@@ -31,12 +31,7 @@ from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
 from biaskit.measures.personas.validity import of_jobs
 from biaskit.measures.personas.words.debiasing import debiasing_word_rows
-from biaskit.measures.personas.words.groups import (
-    group_list_rows,
-    group_notes,
-    group_word_rows,
-    make_group_lists,
-)
+from biaskit.measures.personas.words.groups import group_notes, group_tables, make_group_lists
 from biaskit.measures.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
 from biaskit.measures.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
@@ -222,8 +217,7 @@ def _add_words(
         results.notes.append(_SAYS["copies_in_lists"].format(lists.n_words, of_each.n_words))
     groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
     if groups is not None:
-        results.tables["group_words"] = list(group_word_rows(groups))
-        results.tables["group_lists"] = list(group_list_rows(groups))
+        results.tables |= group_tables(groups)
         results.notes += group_notes(groups, documents, study)
     if shares := topic_shares(lists, documents, study):
         results.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}

@@ -8,13 +8,7 @@ from typing import Any
 
 from biaskit.common.wording import count, listed, short
 from biaskit.measurement import words
-from biaskit.measures.personas.findings.texts import (
-    are_imported,
-    models_of,
-    texts_measured,
-    whose,
-    women_against_men,
-)
+from biaskit.measures.personas.findings.texts import models_of, texts_measured, whose, women_against_men
 from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim, templates_of
@@ -103,7 +97,7 @@ def _areas(part: Part, model: str) -> Iterator[Sentence]:
             verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(other), "")
             shown = _pairs(other)
             notes.append(f"{_NOTES[quantity]}: {shown['pairs']} of 100 pairs{shown['span']}{verdict}")
-    if used != CARRIED and are_imported(part):
+    if used != CARRIED and part.imported:
         notes += noted(undefined(means, "auc")[:1])
     missing = [] if defined(means, "auc") else means
     row = measured.get(used)
