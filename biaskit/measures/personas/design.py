@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from biaskit.common.inputs import expanded
+from biaskit.common.plain import attributes
 from biaskit.common.provenance import digest
 from biaskit.corpora.languages import ENGLISH
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
@@ -27,6 +28,7 @@ from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 
 GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
 MOST_SAMPLES = 10_000_000
+_STORED = ("prompts", "templates", "slot", "debiasing_prompts", "sources")
 _NO_SOURCE = "set debiasing_prompts.source to a file"
 
 
@@ -171,15 +173,8 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
     stored = Stored.model_validate(resolved)
     if "language" not in resolved["study"]:  # older than the key
         resolved = {**resolved, "study": {**resolved["study"], "language": ENGLISH}}
-    return PersonasDesign(
-        study=cast("PersonasStudy", read_study(resolved, overrides)),
-        occupations=stored.items,
-        prompts=stored.prompts,
-        slot=stored.slot,
-        templates=stored.templates,
-        debiasing_prompts=stored.debiasing_prompts,
-        sources=stored.sources,
-    )
+    study, lists = cast("PersonasStudy", read_study(resolved, overrides)), attributes(stored, _STORED)
+    return PersonasDesign(study, stored.items, **lists)
 
 
 def signed_columns(group: str | None, person: str | None) -> dict[str, str]:

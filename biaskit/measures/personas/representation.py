@@ -100,20 +100,12 @@ class _Shares:
 
     def columns(self) -> dict[str, Any]:
         """Name the numbers as representation.csv does."""
-        low, high = self.female.ci95 or (None, None)
-        nonbinary_low, nonbinary_high = self.nonbinary.ci95 or (None, None)
-        if_female, if_male = self.bounds or (None, None)
-        return {
-            "female_share": self.female.estimate,
-            "ci_low": low,
-            "ci_high": high,
-            "se": self.female.se,
-            "nonbinary_share": self.nonbinary.estimate,
-            "nonbinary_ci_low": nonbinary_low,
-            "nonbinary_ci_high": nonbinary_high,
-            "share_if_dropped_female": if_female,
-            "share_if_dropped_male": if_male,
-        }
+        row: dict[str, Any] = {"female_share": self.female.estimate}
+        row["ci_low"], row["ci_high"] = self.female.ci95 or (None, None)
+        row |= {"se": self.female.se, "nonbinary_share": self.nonbinary.estimate}
+        row["nonbinary_ci_low"], row["nonbinary_ci_high"] = self.nonbinary.ci95 or (None, None)
+        row["share_if_dropped_female"], row["share_if_dropped_male"] = self.bounds or (None, None)
+        return row
 
 
 _COUNTS = (
