@@ -167,9 +167,10 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     notes = []
     for (model, template), of_template in grouped(without_debiasing(rows), "model", "template_id").items():
         both = defined(of_template, "female_share", "workforce_share")
-        note = _left_out(len(of_template) - len(both), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
-        notes.append(f"{model}: {note}" if note and template == ALL else None)
+        if template == ALL and (n_out := len(of_template) - len(both)):
+            why = "left out: no share or no workforce share"
+            notes.append(f"{model}: {n_out} of {len(of_template)} occupations {why}")
         counts = Counter[tuple[str, int]]()
         for row in both:  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
             decile = min(math.floor(row["female_share"] * 10 + 1e-12), 9)
@@ -219,7 +220,3 @@ def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
             WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, n, labels)
         )
     return contrasts
-
-
-def _left_out(n_out: int, n: int) -> str | None:
-    return f"{n_out} of {n} occupations left out: no share or no workforce share" if n_out else None
