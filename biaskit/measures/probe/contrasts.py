@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import sub
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -280,15 +280,10 @@ def _against(
     numbers = np.array([number_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
     scope = scope_of(arm, column.removesuffix("_share"))
     scope = replace(scope, quantity=f"{first}_share~{column}", gender=first)
+    how: Any = {"margins": study.margins, "seed": study.seed, "note": note}
     parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
     parts.update(rows_of_groups(block.jobs, study.group_of).items())
     parts.pop("", None)  # a group without a name would write the row of all jobs a second time
     for job_group, rows in parts.items():
-        yield from against_workforce(
-            shares[rows],
-            numbers[rows],
-            scope=replace(scope, group_a=job_group, group_b=job_group),
-            margins=study.margins,
-            seed=study.seed,
-            note=note,
-        )
+        own = replace(scope, group_a=job_group, group_b=job_group)
+        yield from against_workforce(shares[rows], numbers[rows], scope=own, **how)
