@@ -68,18 +68,9 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     if tests:
         made.add("tests", tests)
     made.notes += reading.notes
-    describe_analysis(
-        made,
-        design,
-        manifest,
-        answerers,
-        [*design.notes, *_notes(scores, groups)],
-        keys=CHOICES,
-        methods=METHODS_VERSION,
-        rows_digest=used,
-        n_prompts=len(scores),
-        n_unused=n_unused,
-    )
+    notes = [*design.notes, *_notes(scores, groups)]
+    how: dict[str, Any] = {"methods": METHODS_VERSION, "rows_digest": used, "n_prompts": len(scores)}
+    describe_analysis(made, design, manifest, answerers, notes, keys=CHOICES, n_unused=n_unused, **how)
     return made
 
 

@@ -100,18 +100,9 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             made.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
-    describe_analysis(
-        made,
-        design,
-        manifest,
-        answerers,
-        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models), *notes_on_ways(asked)],
-        keys=CHOICES,
-        methods=METHODS_VERSION,
-        rows_digest=stored.digest,
-        n_prompts=len(cells),
-        n_unused=n_unused,
-    )
+    notes = [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models), *notes_on_ways(asked)]
+    how: dict[str, Any] = {"methods": METHODS_VERSION, "rows_digest": stored.digest, "n_prompts": len(cells)}
+    describe_analysis(made, design, manifest, answerers, notes, keys=CHOICES, n_unused=n_unused, **how)
     if len(manifest.models) > 1:
         cells_of_run = made.rows("probe_prompts")
         rows, notes = between_models(cells_of_run, design, manifest.models, f"{run} probe_prompts.csv")
