@@ -74,13 +74,9 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
         areas = np.array(column(used, "auc"), dtype=np.float64)
         if not areas.size:
             continue
-        (row,) = test(
-            areas,
-            np.full(areas.shape, CHANCE),
-            scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
-            kinds=("paired",),
-            note=_left_out(column(used, "occupation"), len(of_occupations), "left out"),
-        )
+        scope = _scope(model, "genders", quantity, group_a="female", group_b="male")
+        note = _left_out(column(used, "occupation"), len(of_occupations), "left out")
+        (row,) = test(areas, np.full(areas.shape, CHANCE), scope=scope, kinds=("paired",), note=note)
         n = areas.size
         if n > 1 and mean is not None and mean["se"] is not None:  # over texts
             over_texts = {"n_a": mean["n_female"], "n_b": mean["n_male"], "reason": mean["reason"]}
@@ -113,13 +109,10 @@ def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Seq
     scores = grouped(where(srb, model=model), "gender")
     women, men = (lookup(scores.get((gender,), ()), "occupation", score) for gender in WOMEN_AND_MEN)
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
-    return test(
-        _array(women, common),
-        _array(men, common),
-        scope=_scope(model, "genders", score, group_a="female", group_b="male"),
-        kinds=("welch", "paired", "wilcoxon", "permutation"),
-        note=_left_out(common, len(women), "without both scores left out"),
-    )
+    scope = _scope(model, "genders", score, group_a="female", group_b="male")
+    note = _left_out(common, len(women), "without both scores left out")
+    kinds = ("welch", "paired", "wilcoxon", "permutation")
+    return test(_array(women, common), _array(men, common), scope=scope, kinds=kinds, note=note)
 
 
 def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -> Iterator[Contrast]:
@@ -133,12 +126,9 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
     for gender, against in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
-            yield from test(
-                _array(shares[gender], common),
-                _array(shares[against], common),
-                scope=_scope(model, "genders", quantity, group_a=gender, group_b=against),
-                kinds=("paired", "permutation"),
-            )
+            scope = _scope(model, "genders", quantity, group_a=gender, group_b=against)
+            a, b = _array(shares[gender], common), _array(shares[against], common)
+            yield from test(a, b, scope=scope, kinds=("paired", "permutation"))
 
 
 def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> FloatArray:

@@ -218,14 +218,9 @@ def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
     if mean is None or shuffled is None:
         no_list = "no stability: most halvings have a half without a list"
         return replace(step, reason=joined([reason, no_list]))
-    return replace(
-        step,
-        stability=mean.mean,
-        stability_low=max(-1.0, mean.low),
-        stability_high=min(1.0, mean.high),
-        stability_shuffled=shuffled.mean,
-        by_halving=tuple(observed.tolist()),
-    )
+    ends: Any = {"stability_low": max(-1.0, mean.low), "stability_high": min(1.0, mean.high)}
+    by_halving = tuple(observed.tolist())
+    return replace(step, stability=mean.mean, **ends, stability_shuffled=shuffled.mean, by_halving=by_halving)
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
