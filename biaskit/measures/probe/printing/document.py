@@ -11,6 +11,7 @@ from biaskit.common.wording import count, number_range, people, percent, percent
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.reliability import ways_in_numbers
 from biaskit.records import NO_DEBIASING
+from biaskit.report.findings.groups import in_order
 from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
 from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
@@ -93,7 +94,7 @@ def by_model(frame: Frame, rows: Rows, title: str, next_tokens: Rows = ()) -> Ti
     `rows`: of probe_groups.csv, of one bias type, context, format and debiasing prompt; `next_tokens`: of
     probe_next.csv, for a line on what was said instead.
     """
-    job_groups = _job_groups(rows)
+    job_groups = in_order(rows)
     lines = []
     for (model,), of_model in grouped(rows, "model").items():
         name = _named(model, of_model, rows)
@@ -244,7 +245,7 @@ def by_debiasing_and_model(frame: Frame, rows: Rows, title: str, blocks: Blocks)
 def _of_lines(
     frame: Frame, rows: Rows, title: str, heads: tuple[str, ...], blocks: Blocks, lines: Sequence[_Line]
 ) -> TitledTable:
-    job_groups, shown = _job_groups(rows), []
+    job_groups, shown = in_order(rows), []
     for words_of_line, of_line, coverage in lines:
         cells = list(words_of_line)
         for chosen in blocks.values():
@@ -313,8 +314,3 @@ def _coverage(rows: Sequence[Row | None]) -> str:
         return UNDEFINED
     value = row["coverage"]
     return f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
-
-
-def _job_groups(rows: Rows) -> list[str]:
-    """List job groups in the papers' order if they have the papers' names, else in order of appearance."""
-    return sorted(distinct(rows, "job_group"), key=lambda group: group != "female-dominated")
