@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from biaskit.common.inputs import expanded
 from biaskit.common.plain import attributes
 from biaskit.common.provenance import digest
-from biaskit.corpora.languages import ENGLISH
+from biaskit.corpora.languages import AUTO, ENGLISH
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import SHIPPED, source_digest
@@ -90,13 +90,10 @@ class PersonasDesign:
     def sign(self, models: Mapping[str, ModelEntry], **analysis: str) -> str:
         """Write the line under every table; `analysis`: what only an analysis knows."""
         study = self.study
-        shown = {
-            "n": "" if study.name == "texts" else str(study.per_gender),
-            "seed": str(study.seed),
-            "variant": study.variant,
-            "language": study.signed_language,
-            **analysis,
-        }
+        shown = {"n": "" if study.name == "texts" else str(study.per_gender), "seed": str(study.seed)}
+        # Nothing where English may be meant, and no folder's place.
+        of_language = "" if study.language in (AUTO, ENGLISH) else study.language.rsplit("/", 1)[-1]
+        shown |= {"variant": study.variant, "language": of_language, **analysis}
         return sign_design(study, models, self.describe()["digest"], shown)
 
 
