@@ -27,7 +27,7 @@ N_WORLDS = 1_000
 CHANGES = (0.0, -0.12)
 MARGINS = {"represented_share": 0.05}
 LETTER = {"template_id": "text", "debiasing_id": None, "context": None, "sample": 0, "finish": None}
-LETTER |= {"refused": False, "empty": False, "read": True}
+LETTER |= {"refused": False, "empty": False, "read": True, "requested_gender": None, "person_gender": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,10 @@ def analysed(
         texts += of_department[:size]
         n[i] = sum(letter.gender is not None for letter in of_department[:size])
     names = [f"{i:02}" for i in range(len(sizes))]
-    scope_of_rows: Any = {"models": [month], "occupations": names, "templates": ["text"], "batch": None}
-    rows = representation_rows(texts, {}, **scope_of_rows)
+    documents: Any = {"texts": texts, "models": [month], "occupations": names, "template_ids": ["text"]}
+    documents |= {"imported": True, "person_column": None, "languages": {}, "lacking": lambda _: {}}
+    design: Any = SimpleNamespace(study=SimpleNamespace(batch=1), occupations=(), templates=())
+    rows = representation_rows(SimpleNamespace(**documents), design)
     return texts_of({"representation": rows}, {month: ""}, run=month, seed=1)[month], n
 
 

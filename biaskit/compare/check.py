@@ -213,13 +213,8 @@ def _judge_flips(require: Require, changes: Tables, pairs: Sequence[Pair]) -> Ou
             flips = prompts.get(tuple(map(row.get, _OF_CHANGE)), ())
             flips = [one for one in flips if one["answer_before"] != one["answer_after"]]
             prompt = f"debiasing prompt {row['debiasing_id']}" if row["debiasing_id"] else ""
-            parts = (
-                f"{row['after']} - {row['before']}",
-                row["bias_type"],
-                row["context"],
-                row["prompt_format"],
-            )
-            name = ", ".join(filter(None, (*parts, prompt)))
+            way = map(row.get, ("bias_type", "context", "prompt_format"))
+            name = ", ".join(filter(None, (f"{row['after']} - {row['before']}", *way, prompt)))
             failing.append(Failing(name, row, why, tuple(map(_in_words, flips[:SHOWN]))))
     missing = models or set().union(*(pair[1:] for pair in pairs))
     missing -= {*distinct(rows, "before"), *distinct(rows, "after")}

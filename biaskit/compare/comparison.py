@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 
 from biaskit.compare.changes import CHANGES, MOST_MODELS, completed, pairs_of
 from biaskit.compare.conditions import measured_differently
-from biaskit.compare.pairs import (
-    PairTests,
-    Side,
-    SidePair,
-    group_notes,
-    model_pairs,
-    pairs_of_groups,
-    rows_of_pairs,
-)
+from biaskit.compare.pairs import PairTest, Side, group_notes, model_pairs, pairs_of_groups, rows_of_pairs
 from biaskit.compare.validity import validity_of_kinds
 from biaskit.errors import UsageError
 from biaskit.measurement import KINDS, folders
@@ -87,7 +79,7 @@ class Comparison:
         models = [model for part in self.collection.parts for model in part.models]
         return [model for run in runs for model in models if model.run == str(run.path)]
 
-    def test_models(self, models: Sequence[Model], test: Callable[[SidePair], PairTests], kind: str) -> None:
+    def test_models(self, models: Sequence[Model], test: PairTest, kind: str) -> None:
         """Test every pair of models, later named − earlier, and of groups of them.
 
         Notes say which have no test, and what else differs between models and runs.

@@ -47,10 +47,16 @@ class PairNote:
 
 PairTests = tuple[Sequence[Contrast], Sequence[PairNote]]
 """Rows of tests.csv of two sides, and why others are lacking."""
+PairTest = Callable[[SidePair], PairTests]
+
+
+def rows_of_all(test: PairTest, formats: Mapping[str, str]) -> tuple[list[Contrast], list[str]]:
+    """Make the rows of every pair of models, and say which have none. `formats`: model → its format."""
+    return rows_of_pairs(model_pairs(list(formats)), test, formats)
 
 
 def rows_of_pairs(
-    pairs: Iterable[SidePair], test: Callable[[SidePair], PairTests], formats: Mapping[str, str]
+    pairs: Iterable[SidePair], test: PairTest, formats: Mapping[str, str]
 ) -> tuple[list[Contrast], list[str]]:
     """Make the rows of every pair, and say which have none. `formats`: model → its prompt format."""
     rows: list[Contrast] = []

@@ -49,13 +49,6 @@ def unit_rows(
     if ends:
         low, high = ends
         bounds = mean(low, later) - mean(high, earlier), mean(high, later) - mean(low, earlier)
-    return within_units(
-        mean(values, later),
-        mean(values, earlier),
-        ends=bounds,
-        scope=scope,
-        kinds=("welch", "paired"),
-        margins=margins,
-        seed=seed,
-        note=f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None,
-    )
+    note = f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None
+    a, b, kinds = mean(values, later), mean(values, earlier), ("welch", "paired")
+    return within_units(a, b, scope=scope, kinds=kinds, margins=margins, seed=seed, note=note, ends=bounds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -47,13 +47,18 @@ def validity_rows(model: str, measures: Sequence[Measure]) -> Iterator[Row]:
         yield {**row, "reason": found.reason or reason}
 
 
-def validity_of_kinds(collection: Collection, aliases: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of models that several kinds measured, each in one run, under one label."""
+def runs_by_label(runs: Iterable[StoredRun]) -> dict[str, dict[str, list[tuple[str, StoredRun]]]]:
+    """Map a model's label in its runs, then each kind, to its labels in the collection, with the runs."""
     runs_of: dict[str, dict[str, list[tuple[str, StoredRun]]]] = {}
-    for run in collection.runs:
+    for run in runs:
         for label, here in run.names.items():
             runs_of.setdefault(label, {}).setdefault(run.measurement, []).append((here, run))
-    for label, by_kind in runs_of.items():
+    return runs_of
+
+
+def validity_of_kinds(collection: Collection, aliases: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the rows of models that several kinds measured, each in one run, under one label."""
+    for label, by_kind in runs_by_label(collection.runs).items():
         measures: dict[str, Measure] = {}
         single = {kind: runs[0] for kind, runs in by_kind.items() if len(runs) == 1}
         for kind, (here, run) in single.items() if len(single) > 1 else ():

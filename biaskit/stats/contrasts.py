@@ -41,24 +41,19 @@ ONE_SIDE = "all workforce shares are on one side of 50 %"
 NO_SHARE = "a job has no share in any template"
 AT_AN_END = "no equivalence among shares under 1 % or over 99 %"
 BOUNDS_ALONE = "a point between bounds is not tested"
+OF_DIFFERENCES = ("group_gap", "debiasing_effect")
+"""Quantities that are differences of shares themselves: two of them may lie 2 apart."""
 MOST_EMPTY = 0.1
 """Above this part of empty cells in a group there is no verdict (methods/averages#empty-cells)."""
 
 
 def between_groups(
-    a: CellValues,
-    b: CellValues,
-    *,
-    scope: Scope,
-    margins: Mapping[str, float],
-    note: str | None = None,
-    limit: float = 1.0,
+    a: CellValues, b: CellValues, *, scope: Scope, margins: Mapping[str, float], note: str | None = None
 ) -> list[Contrast]:
     """Contrast the mean shares of two groups of jobs, a − b: rows welch and crossed.
 
-    a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out, `limit` is the
-    largest value that the difference can have. Without a template both rows have no numbers, and the note
-    as reason.
+    a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out. Without a template
+    both rows have no numbers, and the note as reason.
     """
     rows = _Rows(scope, (len(a.point), len(b.point)), margins, note)
     if empty := rows.without_shares(a, b, "welch", "crossed"):
@@ -68,28 +63,22 @@ def between_groups(
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
     else:
         spreads = [spread_of_difference(a.point, b.point)]
-    return rows.pair("welch", welch, (a, b), spreads, limit=limit)
+    return rows.pair("welch", (a, b), spreads)
 
 
 def within_jobs(
-    a: CellValues,
-    b: CellValues,
-    *,
-    scope: Scope,
-    margins: Mapping[str, float],
-    note: str | None = None,
-    limit: float = 1.0,
+    a: CellValues, b: CellValues, *, scope: Scope, margins: Mapping[str, float], note: str | None = None
 ) -> list[Contrast]:
     """Contrast the same jobs and templates in two arms, a − b: rows paired and crossed.
 
-    a and b are `[I, J]`, cell by cell the same; `limit` is the largest value that the difference can have.
+    a and b are `[I, J]`, cell by cell the same.
     """
     rows = _Rows(scope, (len(a.point), len(b.point)), margins, note)
     if empty := rows.without_shares(a, b, "paired", "crossed"):
         return empty
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
-    return rows.pair("paired", paired, (a, b), spreads, limit=limit)
+    return rows.pair("paired", (a, b), spreads)
 
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Contrast]:
@@ -284,13 +273,7 @@ class _Rows:
         return [self.row(kind, Statistic(None, reason=why), bounds=bounds) for kind in kinds]
 
     def pair(
-        self,
-        kind: str,
-        test: Callable[[FloatArray, FloatArray], Statistic],
-        arms: tuple[CellValues, CellValues],
-        spreads: Sequence[Spread],
-        *,
-        limit: float,
+        self, kind: str, arms: tuple[CellValues, CellValues], spreads: Sequence[Spread]
     ) -> list[Contrast]:
         """Make the row of the test whose unit is the job, and the crossed one; with bounds and empty cells.
 
@@ -300,13 +283,13 @@ class _Rows:
         masks = [(arm.empty, arm.tested) for arm in arms if arm.empty is not None and arm.empty.any()]
         notes = [empty_note(int(empty.sum()), empty.size, tested=tested) for empty, tested in masks]
         rows = self if not notes else replace(self, note=joined([self.note, *notes]))
-        of_jobs = test(*(arm.point.mean(axis=1) for arm in arms))
+        of_jobs = _TWO_ARMS[kind](*(arm.point.mean(axis=1) for arm in arms))
         if len(spreads) > 1:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
         estimate = _mean(arms[0].point) - _mean(arms[1].point)
         ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
         noise = sum(arm.noise for arm in arms)
-        tests = []
+        limit, tests = 2.0 if self.scope.whole in OF_DIFFERENCES else 1.0, []
         for end, spread in zip(ends, spreads, strict=True):
             tests.append(crossed_test(end, not_below(spread, noise), limit=limit))
         crossed = tests[0] if len(tests) == 1 else between(estimate, *tests)

@@ -90,12 +90,10 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
     return crossed_test(estimate, Spread(variance, dof, reason, (units + 1,), n_templates), limit=np.inf)
 
 
-def rank_correlation(
-    x: FloatArray, y: FloatArray, *, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
-) -> Statistic:
+def rank_correlation(x: FloatArray, y: FloatArray, *, rng: np.random.Generator) -> Statistic:
     """Compute Spearman's rank correlation with a percentile interval and the p-value of no association.
 
-    Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles. p: two-sided, by t
+    Formula: n units drawn with replacement, 2,000 times; numpy's linear percentiles. p: two-sided, by t
         with n − 2 degrees.
     No spread in x or y `[n]`: None with the reason; resamples without spread are left out and counted in the
     reason, and if more than half are, there is no interval and no p-value.
@@ -106,12 +104,12 @@ def rank_correlation(
     estimate = float(spearman(x, y))
     if np.isnan(estimate):
         return Statistic(reason="zero variance: no estimate")
-    picks = rng.integers(0, x.size, size=(n_resamples, x.size))
+    picks = rng.integers(0, x.size, size=(N_RESAMPLES, x.size))
     drawn = spearman(x[picks], y[picks])
     defined = drawn[~np.isnan(drawn)]
-    left_out = n_resamples - defined.size
-    reason = f"{left_out} of {n_resamples} resamples without spread left out" if left_out else None
-    if 2 * defined.size < n_resamples:
+    left_out = N_RESAMPLES - defined.size
+    reason = f"{left_out} of {N_RESAMPLES} resamples without spread left out" if left_out else None
+    if 2 * defined.size < N_RESAMPLES:
         return Statistic(estimate, reason=f"{reason}: no interval")
     low95, low90, high90, high95 = np.quantile(defined, [0.025, 0.05, 0.95, 0.975]).tolist()
     p_value = float(spearmanr(x, y).pvalue)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -55,16 +56,6 @@ class Spread:
 
 Term = tuple[FloatArray, float]
 """What a mean square adds to a variance, `[...]`, and its degrees of freedom."""
-
-
-@dataclass(frozen=True, slots=True)
-class Components:
-    """Variances of jobs, of templates and of the residual; a negative one is 0, and the reason names it."""
-
-    job: float | None
-    template: float | None
-    residual: float | None
-    reason: str | None = None
 
 
 def mean_squares(values: FloatArray) -> MeanSquares:
@@ -293,23 +284,26 @@ def _t(dof: FloatArray, level: float) -> FloatArray:
     return np.asarray(stdtrit(dof, 0.5 + level / 2.0), dtype=np.float64)
 
 
-def variance_components(values: FloatArray) -> Components:
+def variance_components(values: FloatArray) -> dict[str, Any]:
     """Split the cells' variance `[I, J]` into that between jobs, that between templates, and the rest.
 
     Formula: job (A − E)/J, template (B − E)/I, residual E: components, not fractions.
-    None with one job or one template, with the reason.
+    Returns the columns of probe_variance.csv: a negative component is 0, and the reason names it; None with
+    one job or one template, with the reason.
     Reference: methods/averages#variance-components, the method of moments; checked against plain loops.
     """
     squares = mean_squares(values) if values.size else None
     if squares is None or squares.jobs is None or squares.templates is None or squares.residual is None:
         one = [name for name, n in zip(("job", "template"), values.shape, strict=True) if n == 1]
-        return Components(None, None, None, f"one {' and one '.join(one)}: no components" if one else None)
+        reason = f"one {' and one '.join(one)}: no components" if one else None
+        return dict.fromkeys(("var_job", "var_template", "var_residual")) | {"reason": reason}
     residual = float(squares.residual)
     job = (float(squares.jobs) - residual) / squares.n_templates
     template = (float(squares.templates) - residual) / squares.n_jobs
     below = [f"var_{name} was {x:.2g}" for name, x in (("job", job), ("template", template)) if x < 0]
     reason = f"{' and '.join(below)}, shown as 0" if below else None
-    return Components(max(job, 0.0), max(template, 0.0), residual, reason)
+    found = {"var_job": max(job, 0.0), "var_template": max(template, 0.0), "var_residual": residual}
+    return {**found, "reason": reason}
 
 
 def se_over_templates(values: FloatArray) -> float | None:

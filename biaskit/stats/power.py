@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from biaskit.stats.contrast import LEVEL, Contrast
 from biaskit.stats.crossed import FEW_TEMPLATES, LEAST_P, Term, combined, with_tails
 
 FEWEST_UNITS = 5  # jobs of a group, or occupations: of fewer the variance in a run is anybody's guess
-LARGEST_PLANNED = 0.6  # a plan that promises larger differences alone is none
 NOT_JUDGED = "cannot be estimated from another model's variance"
 POWER = 0.8
 """The share of runs in which a difference is to show."""
@@ -79,6 +79,11 @@ def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
         middle = (low + high) / 2.0
         low, high = (low, middle) if power(design, middle, level) >= POWER else (middle, high)
     return high
+
+
+def is_named(difference: float | None) -> TypeGuard[float]:
+    """Tell whether a plan names a difference: one that promises larger ones than 0.6 alone is none."""
+    return difference is not None and difference <= 0.6
 
 
 def difference_found(row: Contrast) -> float:

@@ -122,12 +122,6 @@ def _weighted_correlation(x: FloatArray, y: FloatArray, weights: FloatArray) -> 
     return r
 
 
-def _resamples(n: int, rng: np.random.Generator) -> FloatArray:
-    """Count how often each of n jobs is drawn: the sample itself, then 500 resamples `[R + 1, n]`."""
-    counts = rng.multinomial(n, np.full(n, 1 / n), size=N_RESAMPLES).astype(np.float64)
-    return np.concatenate([np.ones((1, n)), counts])
-
-
 def split_half(values: FloatArray, rng: np.random.Generator) -> Estimate:
     """Estimate how reliable jobs' means over templates are: whether other templates would order jobs alike.
 
@@ -144,7 +138,11 @@ def split_half(values: FloatArray, rng: np.random.Generator) -> Estimate:
     if n_templates < 2 or n_jobs < ENOUGH_JOBS:
         few = "one template" if n_templates < 2 else f"fewer than {ENOUGH_JOBS} jobs"
         return Estimate(reason=f"{few}: no reliability")
-    drawn = _reliabilities(values, splits(n_templates, rng), _resamples(n_jobs, rng))
+    halves, probabilities = splits(n_templates, rng), np.full(n_jobs, 1 / n_jobs)
+    # How often each job is drawn: in the sample itself once, then in the resamples.
+    times = np.ones((1 + N_RESAMPLES, n_jobs))
+    times[1:] = rng.multinomial(n_jobs, probabilities, size=N_RESAMPLES)
+    drawn = _reliabilities(values, halves, times)
     value, resampled = float(drawn[0]), drawn[1:][~np.isnan(drawn[1:])]
     if np.isnan(value) or resampled.size < drawn.size / 2:
         return Estimate(reason="jobs do not differ: no reliability")

@@ -39,9 +39,9 @@ def shuffled_within(
 
 
 def crossed_bootstrap(
-    values: FloatArray, *, rng: np.random.Generator, n_resamples: int = N_RESAMPLES, level: float = 0.95
+    values: FloatArray, *, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Find the percentile interval of a mean, jobs and templates both resampled.
+    """Find the 95 % percentile interval of a mean, jobs and templates both resampled.
 
     Formula: I jobs and J templates drawn with replacement, n times; the mean of the drawn rows and columns;
         numpy's linear percentiles of the n means. All tables in front are under the same draws.
@@ -53,15 +53,13 @@ def crossed_bootstrap(
     n_jobs, n_templates = values.shape[-2:]
     if n_jobs * n_templates < 2:
         return None
-    jobs = _drawn(rng, n_resamples, n_jobs)
-    templates = _drawn(rng, n_resamples, n_templates)
+    jobs, templates = _drawn(rng, n_jobs), _drawn(rng, n_templates)
     means = ((jobs @ values) * templates).sum(axis=-1) / (n_jobs * n_templates)
-    tail = (1.0 - level) / 2.0
-    low, high = np.quantile(means, [tail, 1.0 - tail], axis=-1)
+    low, high = np.quantile(means, [0.025, 0.975], axis=-1)
     return low, high
 
 
-def _drawn(rng: np.random.Generator, n_resamples: int, n: int) -> FloatArray:
-    """Count how often each of n levels is drawn in each resample: `[n_resamples, n]`."""
-    picks = rng.integers(0, n, size=(n_resamples, n)) + n * np.arange(n_resamples)[:, None]
-    return np.bincount(picks.ravel(), minlength=n * n_resamples).reshape(n_resamples, n).astype(np.float64)
+def _drawn(rng: np.random.Generator, n: int) -> FloatArray:
+    """Count how often each of n levels is drawn in each resample: `[N_RESAMPLES, n]`."""
+    picks = rng.integers(0, n, size=(N_RESAMPLES, n)) + n * np.arange(N_RESAMPLES)[:, None]
+    return np.bincount(picks.ravel(), minlength=n * N_RESAMPLES).reshape(N_RESAMPLES, n).astype(np.float64)

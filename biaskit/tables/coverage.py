@@ -43,10 +43,5 @@ def is_under(coverage: Coverage, limit: float) -> bool:
 def better_format(held: Mapping[str, float], prompt_format: str) -> str | None:
     """Find the format that reaches most, unless it is weak or reaches less than twice `prompt_format`."""
     best = max(held, key=held.__getitem__, default=prompt_format)
-    return (
-        best
-        if prompt_format in held
-        and held[best] >= max(WEAK, 2 * held[prompt_format])
-        and best != prompt_format
-        else None
-    )
+    reaches_more = prompt_format in held and held[best] >= max(WEAK, 2 * held[prompt_format])
+    return best if reaches_more else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,9 @@ def store(
 
 def compared(folder: Path, *models: str, margin: float = 0.05) -> tuple[list[Any], list[str]]:
     cells = read_table_rows(folder / "probe_prompts.csv")
-    of_run: Any = {"where": "probe_prompts.csv", "asked": PromptTexts()}
-    return between_models(cells, groups=GROUPS, models=models, margins={"share": margin}, **of_run)
+    study = SimpleNamespace(margin={"share": margin})
+    design: Any = SimpleNamespace(study=study, groups=GROUPS, contrast=(), question=dict)
+    return between_models(cells, design, models, "probe_prompts.csv")
 
 
 def mean_by_job(model: str, group: str, gender: int, *, templates: Sequence[int] = TEMPLATES) -> list[float]:

@@ -121,7 +121,9 @@ def probe_part(tables: Mapping[str, Rows], *labels: str, study: str = "occugende
 def personas_part(tables: Mapping[str, Rows], *labels: str, where: str = "local") -> Part:
     part = probe_part(tables, study="gasp")
     models = tuple(model(label, "chat" if where == "local" else "", where) for label in labels or ("m",))
-    return replace(part, measurement="personas", models=models, groups=(), contrast=("", ""))
+    imported = {"source": "letters.csv"} if where == "texts" else {}
+    part = replace(part, measurement="personas", models=models, imported=imported)
+    return replace(part, groups=(), contrast=("", ""))
 
 
 def content(*parts: Part, between: Mapping[str, Rows] | None = None, **more: Any) -> Content:

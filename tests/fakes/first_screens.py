@@ -54,7 +54,8 @@ def own_texts() -> Content:
         for row in tables["marked_words"]
         for i, letter in enumerate("abcdefghij")
     ]
-    return replace(made, parts=(replace(part, study="texts", tables=tables),))
+    of_file = {"source": "letters.csv"}
+    return replace(made, parts=(replace(part, study="texts", tables=tables, imported=of_file),))
 
 
 def _one_kind(made: Content, kind_name: str) -> Content:

@@ -10,6 +10,7 @@ import random
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -167,14 +168,18 @@ def texts(letters: str, **fields: Any) -> list[TextDocument]:
     ]
 
 
-def rows_of(samples: Iterable[TextDocument], **choices: Any) -> list[dict[str, Any]]:
-    given: dict[str, Any] = {
-        "models": ["demo"],
-        "occupations": ["nurse"],
-        "templates": ["persona", "biography"],
-        "batch": 100,
-    }
-    return representation_rows(samples, WORKFORCE, **{**given, **choices})
+def rows_of(samples: Iterable[TextDocument], *, batch: int = 100, **choices: Any) -> list[dict[str, Any]]:
+    """The rows of a run of two prompts in one occupation, unless `choices` of documents or design differ."""
+    items = [SimpleNamespace(name=n, workforce_share=s, year=y) for n, (s, y) in WORKFORCE.items()]
+    documents: Any = {"texts": samples, "models": ["demo"], "occupations": ["nurse"], "imported": False}
+    documents |= {"template_ids": ["persona", "biography"], "person_column": None, "languages": {}}
+    documents |= {name: choices.pop(name) for name in ("template_ids", "occupations") if name in choices}
+    design: Any = {"occupations": items, "templates": (), "debiasing_prompts": (None,), **choices}
+    study = SimpleNamespace(batch=batch)
+    return representation_rows(
+        SimpleNamespace(**documents, lacking=lambda _: {}),  # type: ignore[arg-type]
+        SimpleNamespace(**design, study=study),  # type: ignore[arg-type]
+    )
 
 
 def by_template(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -215,7 +220,7 @@ def test_filling_until_both_are_there_does_not_move_the_share() -> None:
         samples = texts(letters)
         for batch, found in ((10, first), (10_000, everything)):
             found.append(
-                by_template(rows_of(samples, templates=["persona"], batch=batch))["all"]["female_share"]
+                by_template(rows_of(samples, template_ids=["persona"], batch=batch))["all"]["female_share"]
             )
     assert pytest.approx(0.9, abs=0.015) == statistics.fmean(first)
     assert abs(statistics.fmean(everything) - 0.9) > abs(statistics.fmean(first) - 0.9)
@@ -287,12 +292,12 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
 
 
 def test_under_debiasing_prompts_each_has_rows_of_its_own_and_two_more_columns() -> None:
-    scopes = [(0, "plain"), (3, "plain")]
+    prompts = {"templates": ("one",), "debiasing_prompts": (None, SimpleNamespace(id=3))}
     samples = [
         *texts("FF", debiasing_id=3, context="plain"),
         *texts("MF", debiasing_id=0, context="plain"),
     ]
-    found = rows_of(samples, templates=["persona"], scopes=scopes)
+    found = rows_of(samples, template_ids=["persona"], **prompts)
     assert [*COLUMNS[:-1], "debiasing_id", "context", "reason"] == list(found[0])
     assert [(0, "persona", 0.5), (0, "all", 0.5), (3, "persona", 1.0), (3, "all", 1.0)] == [
         (row["debiasing_id"], row["template_id"], row["female_share"]) for row in found

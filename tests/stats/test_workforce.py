@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -114,8 +117,8 @@ def test_texts_are_at_parity_with_workforce_only_where_each_occupation_is() -> N
         ]  # fmt: skip
 
     for off, verdict in ((0.2, "no-clear-difference"), (0.01, "equivalent")):
-        made = rows_of_tests([], representation(off), models=("m",), margins={"represented_share": 0.09},
-                             seed=1, refusals=[], transfer=[], strict=False)  # fmt: skip
+        study: Any = SimpleNamespace(margin={"represented_share": 0.09}, seed=1, strict=False)
+        made = rows_of_tests({"representation": representation(off)}, ("m",), study, [])
         paired = next(row for row in made if row["kind"] == "paired")
         distance = next(row for row in made if row["kind"] == "distance")
         assert -0.09 < paired["ci90_low"] < paired["ci90_high"] < 0.09, "on average they agree in both"

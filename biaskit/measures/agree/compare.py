@@ -11,6 +11,7 @@ from itertools import chain
 from biaskit.compare.aliases import key_of
 from biaskit.compare.comparison import Comparison
 from biaskit.compare.pairs import model_pairs, pairs_of_groups
+from biaskit.compare.validity import runs_by_label
 from biaskit.errors import nearest
 from biaskit.measures.agree.gaps import BothKinds, Measure, gap_rows, measures, workforce_table
 from biaskit.measures.agree.relations import gap_tests, relation_rows
@@ -57,18 +58,6 @@ def _rows(runs: Iterable[StoredRun], table: str) -> list[Row]:
     return list(chain.from_iterable(run.tables.get(table, ()) for run in runs))
 
 
-Named = dict[str, list[tuple[str, StoredRun]]]
-"""Label in a run's own rows → its label in the collection, and the run; several where runs share it."""
-
-
-def _named(runs: Iterable[StoredRun]) -> Named:
-    named: Named = {}
-    for run in runs:
-        for label, label_here in run.names.items():
-            named.setdefault(label, []).append((label_here, run))
-    return named
-
-
 def _both_kinds(
     probes: Iterable[StoredRun], written: Iterable[StoredRun], notes: list[str]
 ) -> Iterator[BothKinds]:
@@ -77,18 +66,19 @@ def _both_kinds(
     Where several runs of one measurement have the label, each is joined with the one run of the other; where
     both measurements have several, nobody can tell which belong together.
     """
-    probed, texts = _named(probes), _named(written)
-    joined = [label for label in probed if label in texts]
+    runs_of = runs_by_label([*probes, *written])
+    joined = [label for label, by_kind in runs_of.items() if len(by_kind) > 1]
     if not joined:
         notes.append(
             "There are no gaps: no model has the same label in both measurements (LABEL=SPEC sets it)."
         )
     for label in joined:
-        several = len(probed[label]) > 1
-        if several and len(texts[label]) > 1:
+        probed, texts = runs_of[label]["probe"], runs_of[label]["personas"]
+        several = len(probed) > 1
+        if several and len(texts) > 1:
             notes.append(f"{label} is in several runs of both measurements: it has no gaps.")
             continue
-        for probe_label, probe in probed[label]:
-            for texts_label, run in texts[label]:
+        for probe_label, probe in probed:
+            for texts_label, run in texts:
                 name = probe_label if several else texts_label
                 yield BothKinds(name, probe, run, probe_label, texts_label)

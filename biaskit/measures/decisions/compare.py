@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.pairs import (
-    PairNote,
-    PairTests,
-    SidePair,
-    members_of,
-    model_pairs,
-    nothing_common,
-    rows_of_pairs,
-)
+from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, nothing_common, rows_of_all
 from biaskit.measures.decisions.design import DecisionsDesign, read
 from biaskit.measures.decisions.gaps import gaps_of
 from biaskit.measures.decisions.lists import pairs_of
@@ -44,7 +36,7 @@ def compare(comparison: Comparison) -> None:
     reference = str(runs[0].analysis["choices"]["reference_race"]) if runs else ""
     models = [model for model in comparison.models(runs) if model.label in decided]
     formats = {model.label: model.prompt_format for model in models}
-    test = _test_of(decided, shown, reference, comparison.margins, formats)
+    test = _Test(decided, shown, reference, comparison.margins, formats)
     comparison.test_models(models, test, "decisions")
 
 
@@ -56,33 +48,58 @@ def between_models(
     `rows`: of decisions.csv; `formats`: model → its prompt format.
     """
     decided, shown, study = _decided(rows), _shown(design), design.study
-    test = _test_of(decided, shown, study.reference_race, study.margin, formats)
-    return rows_of_pairs(model_pairs([model for model in formats if decided.get(model)]), test, formats)
+    test = _Test(decided, shown, study.reference_race, study.margin, formats)
+    return rows_of_all(test, {model: formats[model] for model in formats if decided.get(model)})
 
 
-def _test_of(
-    decided: Mapping[str, Decided],
-    shown: Mapping[str, Shown],
-    reference: str,
-    margins: Mapping[str, float],
-    formats: Mapping[str, str],
-) -> Callable[[SidePair], PairTests]:
-    """Make the test of two sides: none between two prompt formats, or of nothing that both decided."""
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """The test of two sides: none between two prompt formats, or of nothing that both decided."""
 
-    def test(pair: SidePair) -> PairTests:
-        asked_in = {formats[model]: model for side in pair for model in side.models}
+    decided: Mapping[str, Decided]
+    shown: Mapping[str, Shown]
+    reference: str
+    margins: Mapping[str, float]
+    formats: Mapping[str, str]
+
+    def __call__(self, pair: SidePair) -> PairTests:
+        asked_in = {self.formats[model]: model for side in pair for model in side.models}
         if len(asked_in) > 1:
             asked = " and ".join(f"{model} ({name or 'a log'})" for name, model in asked_in.items())
             text = f"{asked}: no test between two prompt formats. Set prompt_format."
             return [], [PairNote("prompt formats", text)]
-        rows = _changes(pair, decided, shown, reference, margins)
-        if not rows and not all(members_of(pair, decided)):
+        rows = self._changes(pair)
+        if not rows and not all(members_of(pair, self.decided)):
             names = f"{pair[0].name} and {pair[1].name}"
             text = f"{names}: scores, and rows that nothing tells apart, have no test."
             return [], [PairNote("prompts", text)]
         return rows, [] if rows else [nothing_common(pair)]
 
-    return test
+    def _changes(self, pair: SidePair) -> list[Contrast]:
+        """Test the later side's gaps minus the earlier's, prompt by prompt; a side is a mean of models."""
+        import pandas as pd
+
+        members, later = members_of(pair, self.decided), len(pair[0].models)
+        rows = []
+        for key in members[0]:
+            values = [member[key] for member in members if key in member]
+            if len(values) == len(members):
+                after, before = np.mean(values[:later], axis=0), np.mean(values[later:], axis=0)
+                change = dict(zip(("p_yes", "p_low", "p_high"), after - before[[0, 2, 1]], strict=True))
+                counted = np.isin(np.array(values)[:, 0], (0, 1)).all()
+                rows.append({**dict(zip(ASKED, key, strict=True)), **change, "counted": counted})
+        made = []
+        for (question,), own in grouped(rows, "question").items():
+            choice, pair_of = self.shown[question]
+            frame, base = pd.DataFrame(own), reference_in(own, self.reference)
+            if frame["counted"].all():
+                frame = frame.rename(columns={"p_yes": "selected"})
+            frame["pair"] = [pair_of.get((row["person"], row["sex"], row["race"]), "") for row in own]
+            for gap in gaps_of(frame, reference_race=base, choice=choice, scores=True):
+                if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):
+                    test = gap.contrast(pair[0].name, self.margins.get("gap"))
+                    made.append(replace(test, contrast=MODELS, model_b=pair[1].name, context=question))
+        return made
 
 
 def reference_in(rows: Sequence[Row], stated: str) -> str:
@@ -113,36 +130,3 @@ def _decided(rows: Sequence[Row]) -> Mapping[str, Decided]:
                 bounded = row["p_low"] is not None and row["p_high"] is not None and not row["n_answers"]
                 found[model][key] = (x, row["p_low"], row["p_high"]) if bounded else (x, x, x)
     return found
-
-
-def _changes(
-    pair: SidePair,
-    decided: Mapping[str, Decided],
-    shown: Mapping[str, Shown],
-    reference: str,
-    margins: Mapping[str, float],
-) -> list[Contrast]:
-    """Test the later side's gaps minus the earlier's, prompt by prompt; a side is the mean of its models."""
-    import pandas as pd
-
-    members, later = members_of(pair, decided), len(pair[0].models)
-    rows = []
-    for key in members[0]:
-        values = [member[key] for member in members if key in member]
-        if len(values) == len(members):
-            after, before = np.mean(values[:later], axis=0), np.mean(values[later:], axis=0)
-            change = dict(zip(("p_yes", "p_low", "p_high"), after - before[[0, 2, 1]], strict=True))
-            counted = np.isin(np.array(values)[:, 0], (0, 1)).all()
-            rows.append({**dict(zip(ASKED, key, strict=True)), **change, "counted": counted})
-    made = []
-    for (question,), own in grouped(rows, "question").items():
-        choice, pair_of = shown[question]
-        frame, base = pd.DataFrame(own), reference_in(own, reference)
-        if frame["counted"].all():
-            frame = frame.rename(columns={"p_yes": "selected"})
-        frame["pair"] = [pair_of.get((row["person"], row["sex"], row["race"]), "") for row in own]
-        for gap in gaps_of(frame, reference_race=base, choice=choice, scores=True):
-            if gap.row["job"] == ALL and gap.row["contrast"] in ("sex", "race"):
-                test = gap.contrast(pair[0].name, margins.get("gap"))
-                made.append(replace(test, contrast=MODELS, model_b=pair[1].name, context=question))
-    return made

@@ -124,14 +124,10 @@ def _known(text: str) -> str:
     return "" if text.casefold() == "unknown" else text
 
 
-def _sex(text: str) -> str:
-    return SEXES.get(text.casefold(), text.casefold())
-
-
 Cell = Annotated[str, BeforeValidator(_as_text)]
 """What a column holds: a text, or a number as a text."""
 Name = Annotated[Label, AfterValidator(_known), BeforeValidator(_as_text)]
-Sex = Annotated[Name, AfterValidator(_sex)]
+Sex = Annotated[Name, AfterValidator(lambda text: SEXES.get(text.casefold(), text.casefold()))]
 
 
 class _Case(ListEntry):

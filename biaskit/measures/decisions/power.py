@@ -7,15 +7,7 @@ from biaskit.corpora.variance import load_decision_variance
 from biaskit.measurement import words
 from biaskit.measures.decisions.design import DecisionsDesign
 from biaskit.measures.decisions.printing import who
-from biaskit.stats.power import (
-    FEWEST_UNITS,
-    LARGEST_PLANNED,
-    NOT_JUDGED,
-    POWER,
-    Design,
-    Side,
-    smallest_difference,
-)
+from biaskit.stats.power import FEWEST_UNITS, NOT_JUDGED, POWER, Design, Side, is_named, smallest_difference
 from biaskit.stats.verdict import first_level
 
 _SAYS = words("decisions")["power"]
@@ -45,7 +37,7 @@ def plan_sentence(design: DecisionsDesign, estimator: str, samples: int | None, 
     if tested is None:
         return str(_SAYS["few"]).format(a=a, b=b, why=NOT_JUDGED, fewest=FEWEST_UNITS)
     difference = smallest_difference(tested, first_level(n_questions, n_leads, strict=design.study.strict))
-    if difference is None or difference > LARGEST_PLANNED:
+    if not is_named(difference):
         return str(_SAYS["too_large"]).format(a=a, b=b, why=NOT_JUDGED)
     units = f"{count(sum(sizes), 'person', 'people')}, {count(len(design.cases), 'case')}"
     more = _SAYS["bounds"] if estimator == "top-k" else ""

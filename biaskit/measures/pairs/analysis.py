@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ from biaskit.errors import RunError
 from biaskit.measurement import words
 from biaskit.measures.pairs.compare import between_models_on_pairs
 from biaskit.measures.pairs.design import PairsDesign, read
-from biaskit.models.entry import ModelEntry
 from biaskit.progress import Watcher
 from biaskit.records import ALL, ScoreRequest, SentencePair
 from biaskit.runs.drift import Answerers
@@ -43,6 +42,8 @@ METHODS_VERSION = {"pairs": 3}
 CHOICES = ("margin", "tie_zone", "conclusion", "skip_bad_lines")
 """Keys that analysis.json states, so that the same tables can be made again."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
+Planned = dict[str, Sequence[ScoreRequest]]
+"""Model → the request of each pair."""
 ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
 
 
@@ -52,9 +53,11 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     design = read(manifest.resolved, overrides)
     study, models = design.study, manifest.models
     reading, answerers = Reading(), Answerers()
-    asked = _Asked(design, models)
-    asked.read(run, reading, answerers)
-    scores = asked.scores()
+    planned: Planned = {}
+    for label, entry in models.items():
+        planned[label] = list(design.requests(entry.fingerprint, entry.estimator_key))
+    answers, n_unused = _answers(run, design, planned, reading, answerers)
+    scores, used = _scores(design, planned, answers)
     groups, tests = group_rows(scores, study.margin)
     tests = adjust(tests, Rule(strict=study.strict))
     if len(models) > 1:
@@ -65,70 +68,47 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
     if tests:
         made.add("tests", tests)
     made.notes += reading.notes
-    describe_analysis(
-        made,
-        design,
-        manifest,
-        answerers,
-        [*design.notes, *_notes(scores, groups)],
-        keys=CHOICES,
-        methods=METHODS_VERSION,
-        rows_digest=asked.digest(),
-        n_prompts=len(scores),
-        n_unused=asked.n_unused,
-    )
+    notes = [*design.notes, *_notes(scores, groups)]
+    how: dict[str, Any] = {"methods": METHODS_VERSION, "rows_digest": used, "n_prompts": len(scores)}
+    describe_analysis(made, design, manifest, answerers, notes, keys=CHOICES, n_unused=n_unused, **how)
     return made
 
 
-class _Asked:
-    """Every pair of every model, with the row that answers it."""
+def _answers(
+    run: Path, design: PairsDesign, planned: Planned, reading: Reading, answerers: Answerers
+) -> tuple[dict[str, Row], int]:
+    """Read every row once, and say what is wrong with one that does not fit (or leave it out).
 
-    def __init__(self, design: PairsDesign, models: Mapping[str, ModelEntry]) -> None:
-        self.design = design
-        self.n_unused = 0  # rows that were not needed
-        self._rows: dict[str, Row] = {}
-        self._keys: dict[str, list[str]] = {}  # model → the key of each pair; two labels may share a model
-        self._requests: dict[str, ScoreRequest] = {}
-        for label, entry in models.items():
-            self._keys[label] = []
-            for request in design.requests(entry.fingerprint, entry.estimator_key):
-                self._keys[label].append(request.key)
-                self._requests[request.key] = request
+    Returns what each request's row says, by key, and how many rows were not needed.
+    """
+    path, skip_bad = rows_file(run, "pairs"), design.study.skip_bad_lines
+    if not path.is_file():
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the command.")
+    words_of = {request.key: request.target_words for request in chain.from_iterable(planned.values())}
+    answers, n_unused = dict[str, Row](), 0
+    for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
+        if row["key"] not in words_of:
+            n_unused += 1
+        elif (fault := fault_of(row, words_of[row["key"]])) is not None:
+            reading.refuse(path, fault, skip_bad=skip_bad)
+        else:
+            answerers.add_answers(row)
+            answers[row["key"]] = {name: row[name] for name in ("estimator", "target_words")}
+    return answers, n_unused
 
-    def read(self, run: Path, reading: Reading, answerers: Answerers) -> None:
-        """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
-        path, skip_bad = rows_file(run, "pairs"), self.design.study.skip_bad_lines
-        if not path.is_file():
-            raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the command.")
-        for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
-            request = self._requests.get(row["key"])
-            if request is None:
-                self.n_unused += 1
-            elif (fault := fault_of(row, request.target_words)) is not None:
-                reading.refuse(path, fault, skip_bad=skip_bad)
-            else:
-                answerers.add_answers(row)
-                self._rows[row["key"]] = {name: row[name] for name in ("key", "estimator", "target_words")}
 
-    def scores(self) -> list[Row]:
-        """Make the rows of pair_scores in study order."""
-        made: list[Row] = []
-        for label, keys in self._keys.items():
-            answered = next(filter(None, map(self._rows.get, keys)), None)
-            estimator = answered["estimator"] if answered else None
-            for pair, key in zip(self.design.pairs, keys, strict=True):
-                said = self._rows[key]["target_words"] if key in self._rows else None
-                made.append(score_of(pair, said) | {"model": label, "estimator": estimator})
-        return made
-
-    def digest(self) -> str:
-        """Digest the rows that were used, in study order."""
-        sums = hashlib.sha256()
-        for keys in self._keys.values():
-            for key in keys:
-                if (row := self._rows.get(key)) is not None:
-                    sums.update(canonical_json([key, row["target_words"]]).encode("ascii"))
-        return sums.hexdigest()
+def _scores(design: PairsDesign, planned: Planned, answers: Mapping[str, Row]) -> tuple[list[Row], str]:
+    """Make the rows of pair_scores in study order, and the digest of the rows that were used."""
+    made, sums = list[Row](), hashlib.sha256()
+    for label, requests in planned.items():
+        keys = [request.key for request in requests]
+        estimator = next((answers[key]["estimator"] for key in keys if key in answers), None)
+        for pair, key in zip(design.pairs, keys, strict=True):
+            said = answers[key]["target_words"] if key in answers else None
+            if said is not None:
+                sums.update(canonical_json([key, said]).encode("ascii"))
+            made.append(score_of(pair, said) | {"model": label, "estimator": estimator})
+    return made, sums.hexdigest()
 
 
 def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[list[Row], list[Contrast]]:

@@ -31,12 +31,7 @@ from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import INFERRED, TextDocuments, texts_of
 from biaskit.measures.personas.validity import of_jobs
 from biaskit.measures.personas.words.debiasing import debiasing_word_rows
-from biaskit.measures.personas.words.groups import (
-    group_list_rows,
-    group_notes,
-    group_word_rows,
-    make_group_lists,
-)
+from biaskit.measures.personas.words.groups import group_notes, group_tables, make_group_lists
 from biaskit.measures.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
 from biaskit.measures.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
@@ -140,8 +135,8 @@ def _make_tables(
     if documents.imported:  # they do not say how they ended
         refusals = []
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.lacking("outcomes"))
-    representation = _add_representation(results, run, documents, design)
-    results.notes += _representation_notes(representation, results)
+    _add_representation(results, run, documents, design)
+    results.notes += _representation_notes(results)
     for label, reading in documents.readings.items():
         results.notes += reading.notes(label)
     results.record["languages"] = {name: reading.record() for name, reading in documents.readings.items()}
@@ -157,16 +152,7 @@ def _make_tables(
     elif documents.texts:  # under debiasing prompts every text counts, whatever they made of it
         results.notes += _evading_notes(documents)
         _add_words(results, documents, study, english, watcher)
-    results.tables["tests"] = test_rows(
-        results.tables.get("srb", ()),
-        representation,
-        models=documents.models,
-        margins=study.margin,
-        seed=study.seed,
-        refusals=refusals,
-        transfer=results.tables.get("text_transfer", ()),
-        strict=study.strict,
-    )
+    results.tables["tests"] = test_rows(results.tables, documents.models, study, refusals)
     return results
 
 
@@ -185,27 +171,14 @@ def _gender_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
 
 def _add_representation(
     results: _Results, run: Path, documents: TextDocuments, design: PersonasDesign
-) -> Sequence[Row]:
+) -> None:
     """Add the shares of texts without a gender in the prompt, and what labels of a person say of them."""
     study, rows = design.study, list[Row]()
-    of_languages: Any = {"unread": documents.lacking("represented"), "languages": documents.languages}
-    unrequested = [text for text in documents.texts if text.requested_gender is None]
+    unrequested = any(text.requested_gender is None for text in documents.texts)
     if documents.imported and not unrequested:
         results.notes.append(_SAYS["all_requested"])
     if unrequested and not study.hold_out:
-        scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
-        workforce = {item.name: (item.workforce_share, item.year) for item in design.occupations}
-        rows = representation_rows(
-            unrequested,
-            workforce,
-            models=documents.models,
-            occupations=documents.occupations,
-            templates=documents.template_ids,
-            batch=None if documents.imported else (study.batch or study.per_gender),
-            scopes=scopes,
-            known=documents.person_column is not None,
-            **of_languages,
-        )
+        rows = representation_rows(documents, design)
     if documents.person_column is not None:
         n_known = sum(bool(text.person_gender and text.gender) for text in documents.texts)
         results.notes.append(
@@ -221,7 +194,6 @@ def _add_representation(
         results.notes += notes
         results.record["labels"] = {"n": len(labels.settled()[0]), "judge": labels.judge is not None}
     results.tables["representation"] = rows
-    return rows
 
 
 def _add_words(
@@ -245,8 +217,7 @@ def _add_words(
         results.notes.append(_SAYS["copies_in_lists"].format(lists.n_words, of_each.n_words))
     groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
     if groups is not None:
-        results.tables["group_words"] = list(group_word_rows(groups))
-        results.tables["group_lists"] = list(group_list_rows(groups))
+        results.tables |= group_tables(groups)
         results.notes += group_notes(groups, documents, study)
     if shares := topic_shares(lists, documents, study):
         results.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
@@ -304,9 +275,9 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
         yield _SAYS["evading"].format(listed(parts))
 
 
-def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[str]:
+def _representation_notes(results: _Results) -> Iterator[str]:
     """Add the deciles, and say what the shares leave out."""
-    if not rows:
+    if not (rows := results.tables["representation"]):
         return
     deciles, note = decile_rows(rows)
     results.tables["deciles"] = deciles

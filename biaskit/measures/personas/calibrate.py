@@ -104,19 +104,10 @@ def calibrate(
     vocabulary = documents.tokens.words
     english = counts_in(english_counts(study.english_prior), vocabulary)
     names = names_among(vocabulary, study.names, documents.evidence.get(chosen.model))
-    calibration = calibrate_texts(
-        documents.counts_of(chosen.texts),
-        chosen.genders,
-        chosen.prompts,
-        words=vocabulary,
-        english=english,
-        names=names,
-        model=chosen.model,
-        occupation=chosen.occupation,
-        seed=study.seed,
-        c_rule=study.c_rule,
-        prior=prior_of(study),
-    )
+    how: Any = {"words": vocabulary, "english": english, "names": names, "model": chosen.model}
+    how |= {"occupation": chosen.occupation, "seed": study.seed, "c_rule": study.c_rule}
+    of_texts = documents.counts_of(chosen.texts), chosen.genders, chosen.prompts
+    calibration = calibrate_texts(*of_texts, prior=prior_of(study), **how)
     signature = design.sign(manifest.models, c_rule=study.c_rule)
     author, prior = f"{chosen.occupation} ({chosen.model})", calibration.prior
     verdict = "" if prior else "no study file: "

@@ -13,7 +13,7 @@ import numpy as np
 
 from biaskit.common.wording import ROUNDING, count, joined, listed, short
 from biaskit.compare.comparison import MODELS, Comparison
-from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_pairs
+from biaskit.compare.pairs import PairNote, PairTests, Side, SidePair, members_of, model_pairs, rows_of_all
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
 from biaskit.corpora.languages import ENGLISH
@@ -111,7 +111,7 @@ def between_persona_models(
     """
     texts = texts_of(tables, formats, run=run, seed=seed)
     test = partial(pair_rows_of_texts, texts=texts, margins=margins)
-    rows, notes = rows_of_pairs(model_pairs(list(formats)), test, formats)
+    rows, notes = rows_of_all(test, formats)
     return adjust(rows), list(_changes(texts)), notes
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import workforce_contrast
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.records import ALL, GENDERS, UNNAMED, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE
@@ -20,7 +21,7 @@ from biaskit.stats.crossed import MANY, p_of_difference, share_interval
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import AREAS
-from biaskit.tables.query import Row, apart_from, column, defined, first, grouped, lookup, where
+from biaskit.tables.query import Row, Tables, apart_from, column, defined, first, grouped, lookup, where
 from biaskit.tables.reasons import are_held_out
 
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
@@ -33,18 +34,11 @@ Test = Callable[..., Sequence[Contrast]]
 
 
 def test_rows(
-    srb: Sequence[Row],
-    representation: Sequence[Row],
-    *,
-    models: Sequence[str],
-    margins: Mapping[str, float],
-    seed: int,
-    refusals: Sequence[Row],
-    transfer: Sequence[Row],
-    strict: bool,
-) -> Sequence[Contrast]:
+    tables: Tables, models: Sequence[str], study: PersonasStudy, refusals: Sequence[Row]
+) -> list[Contrast]:
     """Make the rows of tests.csv that concern one model each."""
-    test: Test = partial(within_units, margins=margins, seed=seed)
+    test: Test = partial(within_units, margins=study.margin, seed=study.seed)
+    srb, transfer = tables.get("srb", ()), tables.get("text_transfer", ())
     rows: list[Contrast] = []
     for model in models if srb else ():
         rows += _gender_tests(test, model, srb, "srb")
@@ -52,11 +46,11 @@ def test_rows(
     if not are_held_out(transfer):
         for model in models:
             rows += _area_tests(test, model, transfer)
-    rows += _workforce_tests(test, representation)
+    rows += _workforce_tests(test, tables["representation"])
     for (model,), of_model in grouped(refusals, "model").items():
         for quantity in REFUSED:
             rows += _refusal_tests(test, model, of_model, quantity)
-    return adjust(rows, Rule(strict=strict))
+    return adjust(rows, Rule(strict=study.strict))
 
 
 def _scope(model: str, contrast: str, quantity: str, **sides: str) -> Scope:
@@ -80,13 +74,9 @@ def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Con
         areas = np.array(column(used, "auc"), dtype=np.float64)
         if not areas.size:
             continue
-        (row,) = test(
-            areas,
-            np.full(areas.shape, CHANCE),
-            scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
-            kinds=("paired",),
-            note=_left_out(column(used, "occupation"), len(of_occupations), "left out"),
-        )
+        scope = _scope(model, "genders", quantity, group_a="female", group_b="male")
+        note = _left_out(column(used, "occupation"), len(of_occupations), "left out")
+        (row,) = test(areas, np.full(areas.shape, CHANCE), scope=scope, kinds=("paired",), note=note)
         n = areas.size
         if n > 1 and mean is not None and mean["se"] is not None:  # over texts
             over_texts = {"n_a": mean["n_female"], "n_b": mean["n_male"], "reason": mean["reason"]}
@@ -119,13 +109,10 @@ def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Seq
     scores = grouped(where(srb, model=model), "gender")
     women, men = (lookup(scores.get((gender,), ()), "occupation", score) for gender in WOMEN_AND_MEN)
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
-    return test(
-        _array(women, common),
-        _array(men, common),
-        scope=_scope(model, "genders", score, group_a="female", group_b="male"),
-        kinds=("welch", "paired", "wilcoxon", "permutation"),
-        note=_left_out(common, len(women), "without both scores left out"),
-    )
+    scope = _scope(model, "genders", score, group_a="female", group_b="male")
+    note = _left_out(common, len(women), "without both scores left out")
+    kinds = ("welch", "paired", "wilcoxon", "permutation")
+    return test(_array(women, common), _array(men, common), scope=scope, kinds=kinds, note=note)
 
 
 def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -> Iterator[Contrast]:
@@ -139,12 +126,9 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
     for gender, against in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
-            yield from test(
-                _array(shares[gender], common),
-                _array(shares[against], common),
-                scope=_scope(model, "genders", quantity, group_a=gender, group_b=against),
-                kinds=("paired", "permutation"),
-            )
+            scope = _scope(model, "genders", quantity, group_a=gender, group_b=against)
+            a, b = _array(shares[gender], common), _array(shares[against], common)
+            yield from test(a, b, scope=scope, kinds=("paired", "permutation"))
 
 
 def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> FloatArray:

@@ -9,8 +9,9 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from biaskit.common.inputs import expanded
+from biaskit.common.plain import attributes
 from biaskit.common.provenance import digest
-from biaskit.corpora.languages import ENGLISH
+from biaskit.corpora.languages import AUTO, ENGLISH
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
 from biaskit.corpora.sources import SHIPPED, source_digest
@@ -27,6 +28,7 @@ from biaskit.study.config import choose_debiasing_prompts, parts_of, select
 
 GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
 MOST_SAMPLES = 10_000_000
+_STORED = ("prompts", "templates", "slot", "debiasing_prompts", "sources")
 _NO_SOURCE = "set debiasing_prompts.source to a file"
 
 
@@ -88,13 +90,10 @@ class PersonasDesign:
     def sign(self, models: Mapping[str, ModelEntry], **analysis: str) -> str:
         """Write the line under every table; `analysis`: what only an analysis knows."""
         study = self.study
-        shown = {
-            "n": "" if study.name == "texts" else str(study.per_gender),
-            "seed": str(study.seed),
-            "variant": study.variant,
-            "language": study.signed_language,
-            **analysis,
-        }
+        shown = {"n": "" if study.name == "texts" else str(study.per_gender), "seed": str(study.seed)}
+        # Nothing where English may be meant, and no folder's place.
+        of_language = "" if study.language in (AUTO, ENGLISH) else study.language.rsplit("/", 1)[-1]
+        shown |= {"variant": study.variant, "language": of_language, **analysis}
         return sign_design(study, models, self.describe()["digest"], shown)
 
 
@@ -171,15 +170,8 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
     stored = Stored.model_validate(resolved)
     if "language" not in resolved["study"]:  # older than the key
         resolved = {**resolved, "study": {**resolved["study"], "language": ENGLISH}}
-    return PersonasDesign(
-        study=cast("PersonasStudy", read_study(resolved, overrides)),
-        occupations=stored.items,
-        prompts=stored.prompts,
-        slot=stored.slot,
-        templates=stored.templates,
-        debiasing_prompts=stored.debiasing_prompts,
-        sources=stored.sources,
-    )
+    study, lists = cast("PersonasStudy", read_study(resolved, overrides)), attributes(stored, _STORED)
+    return PersonasDesign(study, stored.items, **lists)
 
 
 def signed_columns(group: str | None, person: str | None) -> dict[str, str]:

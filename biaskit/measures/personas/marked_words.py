@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
@@ -80,19 +80,9 @@ def marked_words(
     kept = list(first_of.values())
     words, english = tokens.words, counts_in(english_counts("table"), tokens.words)
     of_kept, within = [genders[i] for i in kept], [prompts[i] for i in kept]
-    lists = word_lists(
-        tokens.counts[kept],
-        words=words,
-        genders=of_kept,
-        strata=within,
-        english=english,
-        seed=seed,
-        row_key=("", "", ""),
-        prior=prior or Prior(),
-        methods=(method,),
-        n_shuffles=permutations,
-        left_out=says_gender(words, ()),
-    )
+    how: Any = {"seed": seed, "prior": prior or Prior(), "methods": (method,), "n_shuffles": permutations}
+    how |= {"row_key": ("", "", ""), "left_out": says_gender(words, ())}
+    lists = word_lists(tokens.counts[kept], words, of_kept, within, english, **how)
     rows = []
     for word_list in lists:
         of_list = attributes(word_list, ("gender", "against"))

@@ -6,15 +6,7 @@ from biaskit.common.wording import count, percent, points
 from biaskit.corpora.variance import TextVariance, load_text_variance
 from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.filling import Filling
-from biaskit.stats.power import (
-    FEWEST_UNITS,
-    LARGEST_PLANNED,
-    NOT_JUDGED,
-    POWER,
-    Design,
-    Side,
-    smallest_difference,
-)
+from biaskit.stats.power import FEWEST_UNITS, NOT_JUDGED, POWER, Design, Side, is_named, smallest_difference
 from biaskit.stats.verdict import first_level
 
 
@@ -35,7 +27,7 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     n_questions = 2 + (n_models > 1)
     level = first_level(n_questions, n_models, strict=design.study.strict)
     difference = smallest_difference(tested, level)
-    if difference is None or difference > LARGEST_PLANNED:
+    if not is_named(difference):
         return f"{not_judged}."
     parts, total = tested.parts(), tested.variance()
     return (

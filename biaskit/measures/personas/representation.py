@@ -4,60 +4,49 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from operator import attrgetter, itemgetter
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from biaskit.common.wording import count, joined
 from biaskit.corpora.languages import ENGLISH
-from biaskit.measures.personas.texts.documents import TextDocument
+from biaskit.measures.personas.design import PersonasDesign
+from biaskit.measures.personas.texts.documents import TextDocuments
 from biaskit.records import ALL, WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
 from biaskit.tables.query import Row, by_person, defined, grouped, where, without_debiasing, women_among
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-Workforce = tuple[float | None, int | None]
-"""Women's share of those who work in an occupation, a fraction, and its year."""
-
-_Block = tuple[str, tuple[int | None, str | None], str, str]
+_Scope = tuple[int | None, str | None]  # debiasing prompt and context
+_Block = tuple[str, _Scope, str, str]
 
 
-def representation_rows(
-    texts: Iterable[TextDocument],
-    workforce: Mapping[str, Workforce],
-    *,
-    models: Sequence[str],
-    occupations: Sequence[str],
-    templates: Sequence[str],
-    batch: int | None,
-    scopes: Sequence[tuple[int | None, str | None]] = (),
-    unread: Mapping[str, str] = NOTHING,
-    known: bool = False,
-    languages: Mapping[str, str | None] = NOTHING,
-) -> list[Row]:
+def representation_rows(documents: TextDocuments, design: PersonasDesign) -> list[Row]:
     """Make the rows of representation.csv, per model and occupation each template and then `all`.
 
-    `texts`: those whose prompt named no gender.
-    Of a sampled run (`batch` given) the samples numbered below `batch` enter: later ones were asked because
-    of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
-    enter, and an occupation that a model has no text of has no rows.
+    They are of texts whose prompt named no gender. Of a sampled run the samples of the first batch enter:
+    later ones were asked because of what the first ones said, and their number depends on the outcome. Of
+    imported texts all enter, and an occupation that a model has no text of has no rows.
 
-    `scopes` are the (debiasing_id, context) of a study under debiasing prompts, in its order. Models that are
-    `unread` have counts but no share, unless genders are `known` (n_known is then a column). A sample of a
-    model, occupation, template or scope that is not listed is a `ValueError`: left out silently it would be
-    missing from a share. `unread` has the reason of each; `languages`: the column of each model's, if any.
+    Under debiasing prompts each has rows of its own. A model whose language no rules read has counts and the
+    reason, but no share, unless genders are known (n_known is then a column). A sample of a model,
+    occupation, template or debiasing prompt that is not listed is a `ValueError`: left out silently it would
+    be missing from a share.
     """
+    models, occupations, templates = documents.models, documents.occupations, documents.template_ids
+    unread, languages = documents.lacking("represented"), documents.languages
+    known, batch = documents.person_column is not None, design.study.batch or design.study.per_gender
+    workforce = {item.name: (item.workforce_share, item.year) for item in design.occupations}
+    scopes = [(i.id if i else 0, "plain") for i in design.debiasing_prompts] if design.templates else []
     tallies: dict[_Block, Counter[str]] = {}
     copies = Counter[tuple[_Block, str, str]]()
-    for text in texts:
-        if batch is not None and text.sample >= batch:
+    for text in documents.texts:
+        if text.requested_gender is not None or not (documents.imported or text.sample < batch):
             continue
         of_text = (text.model, (text.debiasing_id, text.context), text.occupation, text.template_id)
         tally = tallies.setdefault(of_text, Counter())
@@ -73,13 +62,13 @@ def representation_rows(
             # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
             copies[of_text, text.unit, text.gender] += 1
             tally.update(n_squared=2 * copies[of_text, text.unit, text.gender] - 1)
-    every_scope = scopes or [(None, None)]
+    every_scope: Sequence[_Scope] = scopes or [(None, None)]
     if strangers := tallies.keys() - set(product(models, every_scope, occupations, templates)):
         raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
     rows: list[Row] = []
     for model, scope, occupation in product(models, every_scope, occupations):
         of_templates = {t: tallies.get((model, scope, occupation, t), Counter()) for t in templates}
-        if batch is None and not any(of_templates.values()):
+        if documents.imported and not any(of_templates.values()):
             continue
         share, year = workforce.get(occupation, (None, None))
         of_work: Row = {"workforce_share": share, "workforce_year": year}
@@ -111,20 +100,12 @@ class _Shares:
 
     def columns(self) -> dict[str, Any]:
         """Name the numbers as representation.csv does."""
-        low, high = self.female.ci95 or (None, None)
-        nonbinary_low, nonbinary_high = self.nonbinary.ci95 or (None, None)
-        if_female, if_male = self.bounds or (None, None)
-        return {
-            "female_share": self.female.estimate,
-            "ci_low": low,
-            "ci_high": high,
-            "se": self.female.se,
-            "nonbinary_share": self.nonbinary.estimate,
-            "nonbinary_ci_low": nonbinary_low,
-            "nonbinary_ci_high": nonbinary_high,
-            "share_if_dropped_female": if_female,
-            "share_if_dropped_male": if_male,
-        }
+        row: dict[str, Any] = {"female_share": self.female.estimate}
+        row["ci_low"], row["ci_high"] = self.female.ci95 or (None, None)
+        row |= {"se": self.female.se, "nonbinary_share": self.nonbinary.estimate}
+        row["nonbinary_ci_low"], row["nonbinary_ci_high"] = self.nonbinary.ci95 or (None, None)
+        row["share_if_dropped_female"], row["share_if_dropped_male"] = self.bounds or (None, None)
+        return row
 
 
 _COUNTS = (
@@ -186,9 +167,10 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     notes = []
     for (model, template), of_template in grouped(without_debiasing(rows), "model", "template_id").items():
         both = defined(of_template, "female_share", "workforce_share")
-        note = _left_out(len(of_template) - len(both), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
-        notes.append(f"{model}: {note}" if note and template == ALL else None)
+        if template == ALL and (n_out := len(of_template) - len(both)):
+            why = "left out: no share or no workforce share"
+            notes.append(f"{model}: {n_out} of {len(of_template)} occupations {why}")
         counts = Counter[tuple[str, int]]()
         for row in both:  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
             decile = min(math.floor(row["female_share"] * 10 + 1e-12), 9)
@@ -238,7 +220,3 @@ def workforce_contrast(rows: Sequence[Row]) -> list[WorkforceContrast]:
             WorkforceContrast(model, tuple(shares), share, workforce, (low, high), noise, n, labels)
         )
     return contrasts
-
-
-def _left_out(n_out: int, n: int) -> str | None:
-    return f"{n_out} of {n} occupations left out: no share or no workforce share" if n_out else None

@@ -191,11 +191,6 @@ class PersonasStudy(Study):
         return None if self.language == AUTO else language(self.language)
 
     @property
-    def signed_language(self) -> str:
-        """What a signature says of `language`: nothing where English may be meant, no folder's place."""
-        return "" if self.language in (AUTO, ENGLISH) else self.language.rsplit("/", 1)[-1]
-
-    @property
     def reading(self) -> dict[str, Any]:
         """How a text is read before its model's language is known: the arguments of `associate_answer`."""
         return {"honorifics": self.honorifics, "language": self.own_language or ENGLISH}

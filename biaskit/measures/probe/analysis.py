@@ -14,7 +14,6 @@ from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import listed, percent
 from biaskit.compare.changes import ZONE
 from biaskit.compare.comparison import merge_tests
-from biaskit.compare.same_prompts import PromptTexts
 from biaskit.compare.validity import validity_rows
 from biaskit.errors import RunError
 from biaskit.measurement import words
@@ -101,29 +100,12 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             made.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
-    describe_analysis(
-        made,
-        design,
-        manifest,
-        answerers,
-        [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models), *notes_on_ways(asked)],
-        keys=CHOICES,
-        methods=METHODS_VERSION,
-        rows_digest=stored.digest,
-        n_prompts=len(cells),
-        n_unused=n_unused,
-    )
-    models = list(manifest.models)
-    if len(models) > 1:
-        rows, notes = between_models(
-            made.rows("probe_prompts"),
-            groups=design.groups,
-            contrast=design.contrast,
-            models=models,
-            margins=study.margin,
-            where=f"{run} probe_prompts.csv",
-            asked=PromptTexts(design.question()),  # templates of one frame are one unit
-        )
+    notes = [*_notes(stored, rows_by_table["probe_groups"], study, manifest.models), *notes_on_ways(asked)]
+    how: dict[str, Any] = {"methods": METHODS_VERSION, "rows_digest": stored.digest, "n_prompts": len(cells)}
+    describe_analysis(made, design, manifest, answerers, notes, keys=CHOICES, n_unused=n_unused, **how)
+    if len(manifest.models) > 1:
+        cells_of_run = made.rows("probe_prompts")
+        rows, notes = between_models(cells_of_run, design, manifest.models, f"{run} probe_prompts.csv")
         made.notes += notes
         made.add("tests", merge_tests(made.rows("tests"), rows, rule))
     return made

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.measures.probe.contrasts import Number, arm_of, between_job_groups, in_each_group, scope_of
+from biaskit.measures.probe.contrasts import Number, arm_of, between_arms, between_job_groups, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import ALL, PromptCell
 from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, frame_places, rows_of_groups
 from biaskit.stats.contrast import Contrast
-from biaskit.stats.contrasts import within_jobs
 from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, NAMED, OUTCOME_SHARE, TESTED_OUTCOMES
@@ -168,5 +167,4 @@ def _tests(
         of_a, of_b = a.numbers_at(templates), b.numbers_at(templates)
         scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
         rows_of = rows_of_groups(a.jobs, {job: group_of[job] for job in jobs})
-        for own, k, rows in in_each_group(rows_of, tested, scope):
-            yield from within_jobs(of_a[k][rows], of_b[k][rows], scope=own, margins=margins, note=note)
+        yield from between_arms(of_a, of_b, rows_of, tested, scope, margins, note)

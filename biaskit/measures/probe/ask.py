@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -59,7 +59,11 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
         _look_at_formats(design, session, scorer, prompt_format)
         return CellWork(design, scorer, prompt_format, stored, session.shard)
 
-    session.outcome.notes += [*_notes_on_templates(design)]
+    # Sentences of the user's own that are asked as questions.
+    stated = [t for t in design.templates if t.bias_type == "explicit" and "?" not in t.question]
+    if stated and OWN_LISTS in design.study.name:
+        says, first = str(words("probe")["notes"]["no_question"]), stated[0]
+        session.outcome.notes.append(says.format(first.id, short(first.question, 50)))
     formats_of = partial(choose_formats, design, session)
     outcome = score_models(design, session, stored, formats_of, work_of)
     if design.study.continuations:
@@ -69,13 +73,6 @@ def ask(design: ProbeDesign, session: Session[ContinuationScorer]) -> Outcome:
     elif design.study.ways:
         ask_ways(design, session)
     return outcome
-
-
-def _notes_on_templates(design: ProbeDesign) -> Iterator[str]:
-    """Note sentences of the user's own that are asked as questions."""
-    stated = [t for t in design.templates if t.bias_type == "explicit" and "?" not in t.question]
-    if stated and OWN_LISTS in design.study.name:
-        yield str(words("probe")["notes"]["no_question"]).format(stated[0].id, short(stated[0].question, 50))
 
 
 def _look_at_formats(

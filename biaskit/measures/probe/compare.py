@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from biaskit.compare.comparison import Comparison
-from biaskit.compare.pairs import (
-    PairNote,
-    PairTests,
-    Side,
-    SidePair,
-    model_pairs,
-    nothing_common,
-    rows_of_pairs,
-)
+from biaskit.compare.pairs import PairNote, PairTest, PairTests, Side, SidePair, nothing_common, rows_of_all
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.axis import along_axis
 from biaskit.measures.probe.changes import change_rows
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
+from biaskit.measures.probe.design import ProbeDesign
 from biaskit.runs.collection import contrast_of
 from biaskit.stats.contrast import Contrast
 from biaskit.stats.contrasts import adjust
@@ -61,24 +54,21 @@ def compare(comparison: Comparison) -> None:
 
 
 def between_models(
-    cells: Sequence[Row],  # of probe_prompts.csv
-    *,
-    groups: Sequence[str],
-    contrast: Sequence[str] = (),
-    models: Sequence[str],
-    margins: Mapping[str, float],
-    where: str,
-    asked: PromptTexts,
+    cells: Sequence[Row], design: ProbeDesign, models: Iterable[str], where: str
 ) -> tuple[list[Contrast], list[str]]:
-    """Test every pair of models of one run, later named − earlier; two formats have no row but a note."""
-    answers = answers_of(cells, groups, where, asked, contrast=contrast)
+    """Test every pair of models of one run, later named − earlier; two formats have no row but a note.
+
+    `cells`: of probe_prompts.csv, the file `where`. Templates of one frame are one unit.
+    """
+    asked, margins = PromptTexts(design.question()), design.study.margin
+    answers = answers_of(cells, design.groups, where, asked, contrast=design.contrast)
     formats, absent = {}, []
     for model in models:
         if model in answers:
             formats[model] = next(iter(answers[model].blocks)).prompt_format
         else:
             absent.append(f"{model} has no row in probe_prompts.csv.")
-    rows, notes = rows_of_pairs(model_pairs(list(formats)), _test_of(answers, {}, margins, {}), formats)
+    rows, notes = rows_of_all(_test_of(answers, {}, margins, {}), formats)
     return adjust(rows), [*absent, *notes]
 
 
@@ -87,7 +77,7 @@ def _test_of(
     outcomes: Mapping[str, Answers],
     margins: Mapping[str, float],
     left_out: dict[str, None],
-) -> Callable[[SidePair], PairTests]:
+) -> PairTest:
     """Make the test of two sides; it adds the arms that it cannot compare to `left_out`."""
 
     def test(pair: SidePair) -> PairTests:

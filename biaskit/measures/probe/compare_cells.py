@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import sub
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,10 @@ from biaskit.compare.comparison import MODELS
 from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
-from biaskit.measures.probe.contrasts import (
-    between_job_groups,
-    columns_of,
-    in_each_group,
-    numbers_of,
-    scope_of,
-)
+from biaskit.measures.probe.contrasts import between_arms, columns_of, numbers_of, scope_of
 from biaskit.stats.arms import Arm, CrossedCells, Label, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrast import Contrast, Scope
-from biaskit.stats.contrasts import within_jobs
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, do_differ
 
 
@@ -149,17 +141,13 @@ def _rows_of_arm(
     estimators = list(dict.fromkeys(str(block.estimator) for block in common))
     between = " against " if len(members) == 2 else ", "
     differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if do_differ(estimators) else None
-    a, b = mean_of(common[:n_later], templates), mean_of(common[n_later:], templates)
+    means = mean_of(common[:n_later], templates), mean_of(common[n_later:], templates)
     reason = joined([note, incomplete, differing])
     rows_of = rows_of_groups(common[0].jobs, members[0].group_of)
     # The part of two other groups would be another number.
     first = members[0].contrast[:1] if all_equal(member.contrast for member in members) else ()
     numbers = numbers_of(members[0].groups, *first)
-    for own, k, places in in_each_group(rows_of, numbers, scope):
-        yield from within_jobs(a[k][places], b[k][places], scope=own, margins=margins, note=reason)
-    if scope.quantity == "share":
-        of_gap = replace(scope, quantity="group_gap")
-        yield from between_job_groups(list(map(sub, a, b)), rows_of, numbers, of_gap, margins, reason)
+    yield from between_arms(*means, rows_of, numbers, scope, margins, reason)
 
 
 def asked_alike(arm: Arm, members: Sequence[Answers]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from operator import sub
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -120,12 +120,11 @@ def between_job_groups(
 
     A change of a gap is positive where the gap is larger in the first arm.
     """
-    limit = 2.0 if scope.quantity == "group_gap" else 1.0
     for (group_a, group_b), (k, gender, prefix) in product(group_pairs(list(rows_of)), numbers):
         own = replace(scope, quantity=prefix + scope.quantity, gender=gender)
         own = replace(own, group_a=group_a, group_b=group_b)
         a, b = values[k][rows_of[group_a]], values[k][rows_of[group_b]]
-        yield from between_groups(a, b, scope=own, margins=margins, note=note, limit=limit)
+        yield from between_groups(a, b, scope=own, margins=margins, note=note)
 
 
 def in_each_group(
@@ -135,6 +134,26 @@ def in_each_group(
     for (job_group, rows), (k, gender, prefix) in product(rows_of.items(), numbers):
         quantity = prefix + scope.quantity
         yield replace(scope, quantity=quantity, gender=gender, group_a=job_group, group_b=job_group), k, rows
+
+
+def between_arms(
+    a: Sequence[CellValues],
+    b: Sequence[CellValues],
+    rows_of: Mapping[str, list[int]],
+    numbers: Sequence[Number],
+    scope: Scope,
+    margins: Mapping[str, float],
+    note: str | None,
+) -> Iterator[Contrast]:
+    """Contrast numbers `[I, J]` of the same jobs and templates in two arms, a − b, in each group of jobs.
+
+    Of shares between models, and with a debiasing prompt, also the gap between groups of jobs.
+    """
+    for each, k, rows in in_each_group(rows_of, numbers, scope):
+        yield from within_jobs(a[k][rows], b[k][rows], scope=each, margins=margins, note=note)
+    if scope.quantity == "share" and scope.contrast in ("models", "debiasing"):
+        of_gap = replace(scope, quantity="group_gap")
+        yield from between_job_groups(list(map(sub, a, b)), rows_of, numbers, of_gap, margins, note)
 
 
 def _groups(study: StudyCells) -> Iterator[Contrast]:
@@ -210,11 +229,9 @@ def _effects(study: StudyCells) -> Iterator[Contrast]:
             context="dialogue-plain",
             debiasing_b=str(NO_DEBIASING),
         )
+        a, b = list(map(sub, with_dialogue, no_dialogue)), list(map(sub, with_plain, no_plain))
         rows_of = rows_of_groups(blocks[0].jobs, study.group_of)
-        for each, k, rows in in_each_group(rows_of, study.numbers, scope):
-            a = with_dialogue[k][rows] - no_dialogue[k][rows]
-            b = with_plain[k][rows] - no_plain[k][rows]
-            yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
+        yield from between_arms(a, b, rows_of, study.numbers, scope, study.margins, note)
 
 
 def _two_arms(
@@ -222,15 +239,9 @@ def _two_arms(
 ) -> Iterator[Contrast]:
     """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
-    mean_a, mean_b = mean_of(a, templates), mean_of(b, templates)
+    means = mean_of(a, templates), mean_of(b, templates)
     rows_of = rows_of_groups(a[0].jobs, study.group_of)
-    for each, k, rows in in_each_group(rows_of, study.numbers, scope):
-        of_a, of_b = mean_a[k][rows], mean_b[k][rows]
-        yield from within_jobs(of_a, of_b, scope=each, margins=study.margins, note=note)
-    if scope.contrast == "debiasing":
-        changes = list(map(sub, mean_a, mean_b))
-        of_gap = replace(scope, quantity="group_gap")
-        yield from between_job_groups(changes, rows_of, study.numbers, of_gap, study.margins, note)
+    yield from between_arms(*means, rows_of, study.numbers, scope, study.margins, note)
 
 
 def _bias_types(study: StudyCells) -> Iterator[Contrast]:
@@ -269,15 +280,10 @@ def _against(
     numbers = np.array([number_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
     scope = scope_of(arm, column.removesuffix("_share"))
     scope = replace(scope, quantity=f"{first}_share~{column}", gender=first)
+    how: Any = {"margins": study.margins, "seed": study.seed, "note": note}
     parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
     parts.update(rows_of_groups(block.jobs, study.group_of).items())
     parts.pop("", None)  # a group without a name would write the row of all jobs a second time
     for job_group, rows in parts.items():
-        yield from against_workforce(
-            shares[rows],
-            numbers[rows],
-            scope=replace(scope, group_a=job_group, group_b=job_group),
-            margins=study.margins,
-            seed=study.seed,
-            note=note,
-        )
+        own = replace(scope, group_a=job_group, group_b=job_group)
+        yield from against_workforce(shares[rows], numbers[rows], scope=own, **how)

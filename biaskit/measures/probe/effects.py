@@ -308,10 +308,9 @@ def or_none(number: float) -> float | None:
 def _variance_rows(scope: Row, inside: _Entered, rows: list[int], groups: Sequence[str]) -> Iterator[Row]:
     for k, gender in enumerate(groups):
         values = inside.shares[k, rows].point
-        components = variance_components(values[:0] if np.isnan(values).any() else values)
-        row = {**scope, "gender": gender, "var_job": components.job, "var_template": components.template}
-        row["var_residual"] = components.residual
-        yield {**row, "reason": joined([inside.note, components.reason])}
+        row = {**scope, "gender": gender}
+        row |= variance_components(values[:0] if np.isnan(values).any() else values)
+        yield {**row, "reason": joined([inside.note, row["reason"]])}
 
 
 def _template_rows(

@@ -49,15 +49,11 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
             words = words_of.get((label, cell.bias_type, cell.template_id))
             request = ScoreRequest("", prompt, target_words)
             line = line_of(cell.template_id, cell.job, request, prompts[cell] if rendered else None, words)
-            asked.lines.setdefault(_task_of(cell), []).append(line)
+            task = f"{cell.bias_type}_{slug(cell.job_group)}"
+            task += f"_debiasing-{cell.debiasing_id}" * (cell.debiasing_id != NO_DEBIASING)
+            task += f"_{cell.context}" * (cell.context != "plain")
+            asked.lines.setdefault(task, []).append(line)
         if n_missing:
             notes.append(f"{label}: {count(n_missing, 'chat prompt')} without an answer left out")
         if asked.lines:
             yield asked
-
-
-def _task_of(cell: PromptCell) -> str:
-    name = f"{cell.bias_type}_{slug(cell.job_group)}"
-    if cell.debiasing_id != NO_DEBIASING:
-        name += f"_debiasing-{cell.debiasing_id}"
-    return name if cell.context == "plain" else f"{name}_{cell.context}"

@@ -20,15 +20,7 @@ from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrast import LEVEL
 from biaskit.stats.contrasts import MOST_EMPTY
 from biaskit.stats.crossed import CONDITIONAL_ON_TEMPLATES
-from biaskit.stats.power import (
-    FEWEST_UNITS,
-    LARGEST_PLANNED,
-    NOT_JUDGED,
-    POWER,
-    Design,
-    Side,
-    smallest_difference,
-)
+from biaskit.stats.power import FEWEST_UNITS, NOT_JUDGED, POWER, Design, Side, is_named, smallest_difference
 from biaskit.stats.verdict import first_level
 
 NOT_WORTH_NAMING = 0.05
@@ -92,7 +84,7 @@ def plan_sentence(
         if shown.reason:
             not_shown.append(_SAYS["untestable"].format(bias_type, shown.reason))
             continue
-        if shown.difference is None or shown.difference > LARGEST_PLANNED:
+        if not is_named(shown.difference):
             not_shown.append(_SAYS["too_large"].format(bias_type, NOT_JUDGED))
             continue
         if n_models > 1:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from biaskit.common.wording import short
 from biaskit.report.findings.sentence import Foreign, Piece
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import Contrast
-from biaskit.tables.query import distinct, where
+from biaskit.tables.query import Row, distinct, where
 
 SPLIT = ("female-dominated", "male-dominated")
 SHORT_NAME = 12
@@ -15,6 +17,11 @@ SHORT_NAME = 12
 def are_fields(part: Part) -> bool:
     """Whether items are fields of study, held against doctorates (methods/prompts#fields-of-study)."""
     return part.study.startswith("fields-of-study")
+
+
+def in_order(rows: Iterable[Row]) -> list[str]:
+    """List the groups of jobs in rows, those mostly held by women first, as in the papers."""
+    return sorted(distinct(rows, "job_group"), key=lambda group: group != SPLIT[0])
 
 
 def one_job(part: Part, group: str) -> str:

@@ -19,7 +19,10 @@ FEW_ITEMS = 10
 
 def cannot_show(content: Content) -> tuple[str, ...]:
     """Say what the numbers cannot show, from limits of every such measurement to those of this one."""
-    limits = [*_always(content.parts)]
+    kinds = {part.measurement for part in content.parts}
+    own = words(kinds.pop()).get("limits", {}) if len(kinds) == 1 else {}
+    # Those that always hold: the frame's, or those of a page's only kind where it has some.
+    limits = [*own.get("always", LIMITS["always"])]
     of_all: list[str] = []  # of what relates the kinds
     for folder in folders():
         (of_all if folder.name in ACROSS else limits).extend(folder.limits(content.parts))
@@ -28,14 +31,6 @@ def cannot_show(content: Content) -> tuple[str, ...]:
             own = f"{short(model.label)}: without a system prompt, its chat template inserted its own"
             limits.append(f"{own} (“{short(model.own_system)}”), and the numbers apply to that.")
     return tuple(dict.fromkeys(limits + of_all))
-
-
-def _always(parts: Sequence[Part]) -> Sequence[str]:
-    """Choose the limits that always hold: the frame's, or those of a page's only kind where it has some."""
-    kinds = {part.measurement for part in parts}
-    own = words(kinds.pop()).get("limits", {}) if len(kinds) == 1 else {}
-    always: Sequence[str] = own.get("always", LIMITS["always"])
-    return always
 
 
 def used_formats(parts: Sequence[Part], what: str) -> Iterator[str]:

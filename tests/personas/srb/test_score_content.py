@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from biaskit.measures.personas.srb.score import NULL_OF_MARKED_LISTS, srb_scores
+from biaskit.measures.personas.srb.score import NO_NULL_OF_LISTS, srb_scores
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
@@ -28,7 +28,7 @@ def scores(candidates: str, female: list[MarkedWord], male: list[MarkedWord]) ->
         {"female": candidates.split()},
         {"female": female, "male": male},
         [vectors()],
-        null=NULL_OF_MARKED_LISTS,
+        null=NO_NULL_OF_LISTS,
         pronouns="all",
         names=frozenset(),
         gender_words=gender_words,
@@ -50,7 +50,7 @@ def test_the_content_is_the_score_of_the_other_words() -> None:
         {"female": ["warm", "bold"]},
         {"female": marked("kind", "warm"), "male": marked("strong", "bold")},
         [vectors()],
-        null=NULL_OF_MARKED_LISTS,
+        null=NO_NULL_OF_LISTS,
     )["female"]
     assert content == pytest.approx(alone.srb)
     assert whole != pytest.approx(content)

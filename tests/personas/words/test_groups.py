@@ -21,9 +21,8 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocuments, read_imported
 from biaskit.measures.personas.words.groups import (
     GroupLists,
-    group_list_rows,
     group_notes,
-    group_word_rows,
+    group_tables,
     make_group_lists,
     words_of_labels,
 )
@@ -67,7 +66,7 @@ class World:
         return made
 
     def rows(self, **keys: Any) -> list[Row]:
-        return list(group_list_rows(self.lists(**keys)))
+        return group_tables(self.lists(**keys))["group_lists"]
 
     def reordered(self, order: Sequence[int]) -> World:
         return World(*(tuple(column[i] for i in order) for column in (self.texts, self.groups, self.genders)))
@@ -141,7 +140,7 @@ THREE = simulated(4, own=OWN, gendered=GENDERED, genders=("female", "male", "non
 
 
 def words_of(lists: GroupLists, group: str, gender: str, method: str) -> list[Row]:
-    return where(list(group_word_rows(lists)), group=group, gender=gender, method=method)
+    return where(group_tables(lists)["group_words"], group=group, gender=gender, method=method)
 
 
 # --- against other code ----------------------------------------------------------------------------
@@ -239,7 +238,7 @@ def test_where_a_group_and_a_gender_differ_together_the_crossed_group_is_found()
     texts = tuple(f"{crown} {text[: -len(crown)]}" if own else text for text, own in pairs)
     lists = replace(world, texts=texts).lists(unmarked=["White"], permutations=99)
     assert set(crown.split()) <= {row["word"] for row in words_of(lists, "Black", "female", "calibrated")}
-    rows = list(group_list_rows(lists))
+    rows = group_tables(lists)["group_lists"]
     assert chance(rows, group="Black", gender="female")[0] <= 0.05
     assert chance(rows, group="Asian", gender="female")[0] > 0.05
 
@@ -269,7 +268,7 @@ def test_the_order_of_the_texts_changes_no_word_and_no_length(order: list[int]) 
     def kept(world: World) -> tuple[list[Row], list[Row]]:
         """Words and lengths by what names them; rivals stand as texts come."""
         lists = world.lists(unmarked=["White"])
-        tables = (list(group_word_rows(lists)), list(group_list_rows(lists)))
+        tables = [*group_tables(lists).values()]
         for row in [*tables[0], *tables[1]]:
             row["against"] = " & ".join(sorted(row["against"].split(" & ")))
             row |= {name: round(row[name], 9) for name in ("z", "q_value") if name in row}
@@ -289,7 +288,7 @@ def test_texts_without_a_group_are_in_no_list_and_counted() -> None:
     documents = some.documents()
     lists = make_group_lists(documents, study(), ENGLISH, lambda *_: None)
     assert lists is not None
-    rows = where(list(group_list_rows(lists)), gender="", method="calibrated")
+    rows = where(group_tables(lists)["group_lists"], gender="", method="calibrated")
     assert {row["n_target"] + row["n_unmarked"] for row in rows} == {sum(map(bool, some.groups))}
     notes = list(group_notes(lists, documents, study()))
     assert notes[0] == "12 of 60 texts have no race: they are in no group's list"
@@ -305,13 +304,13 @@ def test_a_group_that_a_model_lacks_has_the_reason() -> None:
     documents = replace(documents, texts=of_two, models=("m", "n"), evidence={"m": of_one, "n": of_one})
     lists = make_group_lists(documents, study(unmarked=["White"]), ENGLISH, lambda *_: None)
     assert lists is not None
-    rows = [row for row in group_list_rows(lists) if row["model"] == "n"]
+    rows = [row for row in group_tables(lists)["group_lists"] if row["model"] == "n"]
     assert {row["reason"] for row in rows} == {
         "no White texts",
         "no White female texts",
         "no White male texts",
     }
-    assert {row["reason"] for row in group_list_rows(lists) if row["model"] == "m"} == {None}
+    assert {row["reason"] for row in group_tables(lists)["group_lists"] if row["model"] == "m"} == {None}
 
 
 @pytest.mark.parametrize(
@@ -339,5 +338,5 @@ def test_words_of_the_groups_names_are_told_and_left_out_beyond() -> None:
     marked = {row["word"]: row["is_group_word"] for row in words_of(lists, "Black", "", "calibrated")}
     assert marked["black"] is True
     assert marked["proud"] is False
-    (row,) = where(list(group_list_rows(lists)), group="Black", gender="", method="calibrated")
+    (row,) = where(group_tables(lists)["group_lists"], group="Black", gender="", method="calibrated")
     assert row["n_marked_beyond"] <= row["n_marked"] - 1

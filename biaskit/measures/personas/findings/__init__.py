@@ -10,14 +10,7 @@ from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.measurement import words as words_of
 from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
-from biaskit.measures.personas.findings.texts import (
-    are_imported,
-    language_of,
-    measured,
-    slopes,
-    workforce,
-    write,
-)
+from biaskit.measures.personas.findings.texts import language_of, measured, slopes, workforce, write
 from biaskit.measures.personas.findings.words import words
 from biaskit.records import ALL, UNNAMED
 from biaskit.report.content import Content, parts_of
@@ -102,4 +95,4 @@ def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     for part in parts_of(parts, "personas"):
         in_english = any(not language_of(part, model.label) for model in part.models)
         if in_english and (not defined(part.tables.get("srb", ()), "srb") or is_control(part)):
-            yield said["no_srb_imported" if are_imported(part) else "no_srb"]
+            yield said["no_srb_imported" if part.imported else "no_srb"]

@@ -8,16 +8,10 @@ from typing import Any
 
 from biaskit.common.wording import count, listed, short
 from biaskit.measurement import words
-from biaskit.measures.personas.findings.texts import (
-    are_imported,
-    models_of,
-    texts_measured,
-    whose,
-    women_against_men,
-)
+from biaskit.measures.personas.findings.texts import models_of, texts_measured, whose, women_against_men
 from biaskit.records import ALL
 from biaskit.report.content import Content, parts_of
-from biaskit.report.findings.claims import Templates, claim, templates_of
+from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import noted, outcome_of
 from biaskit.report.findings.sentence import DETAIL, Piece, Sentence, filled, sentence_of, why
 from biaskit.runs.collection import Part
@@ -59,13 +53,7 @@ def vectors_of(rows: Sequence[Row]) -> list[str]:
 
 
 def _claim(
-    templates: Templates,
-    part: Part,
-    model: str,
-    row: Contrast | None,
-    missing: Sequence[Row],
-    topic: str,
-    *notes: str,
+    part: Part, model: str, row: Contrast | None, missing: Sequence[Row], topic: str, *notes: str
 ) -> Iterator[Sentence]:
     """Make the sentence of a row with an estimate; without one say why, if there are `missing` rows.
 
@@ -74,6 +62,7 @@ def _claim(
     if row is not None and row.conclusion == "shown":
         return
     whose_texts, about = {"whose": whose(part, model)}, f"how-{topic}"
+    templates = _TEMPLATES["separated" if topic == "transfer" else "nearer"]
     if row is not None and row.estimate is not None:
         using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
         pieces = {**whose_texts, **(_pairs(row) if topic == "transfer" else {})}
@@ -103,13 +92,13 @@ def _areas(part: Part, model: str) -> Iterator[Sentence]:
             verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(other), "")
             shown = _pairs(other)
             notes.append(f"{_NOTES[quantity]}: {shown['pairs']} of 100 pairs{shown['span']}{verdict}")
-    if used != CARRIED and are_imported(part):
+    if used != CARRIED and part.imported:
         notes += noted(undefined(means, "auc")[:1])
     missing = [] if defined(means, "auc") else means
     row = measured.get(used)
     if row is not None and used != CARRIED and outcome_of(row) == "lower":  # under chance
         row = replace(row, verdict="no-clear-difference")
-    yield from _claim(_TEMPLATES["separated"], part, model, row, missing, "transfer", *notes)
+    yield from _claim(part, model, row, missing, "transfer", *notes)
 
 
 def _pairs(row: Contrast) -> dict[str, Piece]:
@@ -138,4 +127,4 @@ def _srb(part: Part, model: str) -> Iterator[Sentence]:
     missing: Sequence[Row] = undefined(rows, "srb")
     if known:
         missing = [test] if test is not None and test.estimate is None else []
-    yield from _claim(_TEMPLATES["nearer"], part, model, test, missing, "srb", *notes)
+    yield from _claim(part, model, test, missing, "srb", *notes)

@@ -106,15 +106,10 @@ def women_against_men(part: Part, model: str, quantity: str) -> Contrast | None:
     return first(part.tests, **of_texts, kind="paired", model_a=model)
 
 
-def are_imported(part: Part) -> bool:
-    """Whether the texts were imported: nobody knows what they were asked for."""
-    return any(model.where == "texts" for model in part.models)
-
-
 def whose(part: Part, model: str, n: int | None = None) -> Piece:
     """Say whose texts: 'm’s texts', 'your 2,400 texts', with the label where there are several sources."""
     texts = "texts" if n is None else count(n, "text")
-    if are_imported(part):
+    if part.imported:  # nobody knows what the texts were asked for
         only = part.is_alone and len(part.models) < 2
         return f"your {texts}" if only else Foreign(model, f"your {texts} (", ")")
     return Foreign(model, after=f"’s {texts}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
+from typing import Any
 
 from biaskit.common.plain import attributes
 from biaskit.corpora.loaders import load_categories, load_word_list
@@ -37,17 +38,9 @@ def cluster_tables(
     if study.cluster_vectors:
         vectors = load_pretrained(study.cluster_vectors.removeprefix("pretrained:"), wanted)
     matrix, words_with_vector = vectors.rows(wanted)
-    clustering = find_clusters(
-        words,
-        words_with_vector,
-        matrix,
-        drop_words=dropped,
-        k=study.k,
-        k_rule=study.k_rule,
-        released=study.keep_rule == "released",
-        categories=categories,
-        seed=study.seed,
-    )
+    how: Any = {"k": study.k, "k_rule": study.k_rule, "released": study.keep_rule == "released"}
+    how |= {"drop_words": dropped, "categories": categories, "seed": study.seed}
+    clustering = find_clusters(words, words_with_vector, matrix, **how)
     notes += clustering.notes
     fields = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
     record["clusters"] = attributes(clustering, fields)

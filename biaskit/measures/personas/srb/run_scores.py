@@ -9,19 +9,14 @@ from functools import partial
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from biaskit.common.provenance import digest
 from biaskit.common.wording import first_words
 from biaskit.measurement import words as words_of_kind
-from biaskit.measures.personas.srb.score import (
-    NULL_OF_MARKED_LISTS,
-    WORDS_NAMED,
-    ShuffledZ,
-    SrbScore,
-    srb_scores,
-)
+from biaskit.measures.personas.srb.score import NO_NULL_OF_LISTS, WORDS_NAMED, ShuffledZ, SrbScore, srb_scores
 from biaskit.measures.personas.study import PersonasStudy, parse_seeds
 from biaskit.measures.personas.texts.documents import INFERRED, KEY, NO_TEXTS, REQUESTED, TextDocuments
 from biaskit.measures.personas.texts.names import is_gender_word
@@ -156,19 +151,12 @@ def _scores(
         else:
             targets[gender] = marked.words
     assert vectors is not None
-    null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
+    null: Callable[[], ShuffledZ] | str = NO_NULL_OF_LISTS
     if study.vectors != "marked-lists":
         comparison = lists.by_key[model, occupation, REQUESTED][0]
         null = partial(_shuffled, documents, lists, study, comparison)
-    return srb_scores(
-        candidates,
-        targets,
-        vectors.models,
-        null=null,
-        pronouns=study.pronouns,
-        names=lists.names[model],
-        gender_words=gender_words,
-    )
+    how: Any = {"pronouns": study.pronouns, "names": lists.names[model], "gender_words": gender_words}
+    return srb_scores(candidates, targets, vectors.models, null=null, **how)
 
 
 def _shuffled(

@@ -40,7 +40,7 @@ _LISTED: Mapping[str, str] = words_of_kind("personas")["pronouns"]
 PRONOUNS: Mapping[str, frozenset[str]] = {name: frozenset(_LISTED[name].split()) for name in _LISTED}
 """Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
 
-NULL_OF_MARKED_LISTS = "vectors depend on the lists"
+NO_NULL_OF_LISTS = "vectors depend on the lists"
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,10 +79,10 @@ def pairs_of(
     counts: csr_matrix,
     labels: Sequence[str],
     strata: Sequence[Hashable],
-    *,
     words: Words,
     english: FloatArray,
     names: Collection[str],
+    *,
     halving: np.random.Generator,
     shuffling: np.random.Generator,
 ) -> list[Pair]:

@@ -130,16 +130,10 @@ def calibrate(
     Reference: methods/words#calibration; GAS(P) A.2, where alpha was chosen by eye. Checked against a
         plain loop over all C.
     """
-    pairs = pairs_of(
-        counts,
-        labels,
-        strata,
-        words=tuple(words),
-        english=np.asarray(english),
-        names=frozenset(names),
-        halving=generator(seed, "calibration", (model, occupation)),
-        shuffling=generator(seed, "calibration", (model, occupation, "shuffled")),
-    )
+    halving = generator(seed, "calibration", (model, occupation))
+    shuffling = generator(seed, "calibration", (model, occupation, "shuffled"))
+    of_words = tuple(words), np.asarray(english), frozenset(names)
+    pairs = pairs_of(counts, labels, strata, *of_words, halving=halving, shuffling=shuffling)
     at: dict[float, list[AtAlpha]] = {}
     for alpha in ALPHAS:
         at[alpha] = [AtAlpha.under(pair, replace(prior, alpha=alpha)) for pair in pairs]
@@ -154,18 +148,8 @@ def calibrate(
     chosen = None if best is None else replace(prior, alpha=best.alpha, c=best.c)
     of_topic = tuple(Step(1.0, c, _lists(at[1.0], c)) for c in GRID)
     of_english = tuple(Step(0.0, c, _lists(at[0.0], c)) for c in GRID)
-    return Calibration(
-        model,
-        occupation,
-        c_topic,
-        c_english,
-        of_topic,
-        of_english,
-        sweep=_with_neighbours(sweep),
-        recommended=chosen if is_clear else None,
-        prior=chosen,
-        reason=reason,
-    )
+    found = c_topic, c_english, of_topic, of_english, _with_neighbours(sweep)
+    return Calibration(model, occupation, *found, chosen if is_clear else None, chosen, reason)
 
 
 def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
@@ -234,14 +218,9 @@ def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
     if mean is None or shuffled is None:
         no_list = "no stability: most halvings have a half without a list"
         return replace(step, reason=joined([reason, no_list]))
-    return replace(
-        step,
-        stability=mean.mean,
-        stability_low=max(-1.0, mean.low),
-        stability_high=min(1.0, mean.high),
-        stability_shuffled=shuffled.mean,
-        by_halving=tuple(observed.tolist()),
-    )
+    ends: Any = {"stability_low": max(-1.0, mean.low), "stability_high": min(1.0, mean.high)}
+    by_halving = tuple(observed.tolist())
+    return replace(step, stability=mean.mean, **ends, stability_shuffled=shuffled.mean, by_halving=by_halving)
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -39,16 +39,9 @@ def debiasing_word_rows(
             genders = ["female" if text.debiasing_id == number else "male" for text in compared]
             # An occupation and its template have as many texts under the debiasing prompt as without it.
             strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
-            lists = word_lists(
-                documents.counts_of(compared),
-                words=words,
-                genders=genders,
-                strata=strata,
-                english=of_english,
-                row_key=[model, "instruction", str(number)],
-                **chosen(study),
-                left_out=says_gender(words, names[model]),
-            )
+            of_texts = documents.counts_of(compared), words, genders, strata, of_english
+            how = {**chosen(study), "left_out": says_gender(words, names[model])}
+            lists = word_lists(*of_texts, row_key=[model, "instruction", str(number)], **how)
             scope = {"model": model, "context": "plain", "prompt_format": formats.get(model, "")}
             for word_list in lists:
                 of_list = attributes(word_list, ("method", *BEYOND))

@@ -196,7 +196,12 @@ _NULLS = (
 )
 
 
-def group_word_rows(lists: GroupLists) -> Iterator[Row]:
+def group_tables(lists: GroupLists) -> dict[str, list[Row]]:
+    """Make the public tables of the groups' lists, by name."""
+    return {"group_words": list(_word_rows(lists)), "group_lists": list(_list_rows(lists))}
+
+
+def _word_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_words.csv: every marked word of every list."""
     for key, word_list in lists.lists.items():
         scope, names = _scope(lists, key), lists.names[key[0]]
@@ -205,7 +210,7 @@ def group_word_rows(lists: GroupLists) -> Iterator[Row]:
             yield {**scope, **marked.row(), **own}
 
 
-def group_list_rows(lists: GroupLists) -> Iterator[Row]:
+def _list_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_lists.csv: how long each list is, beside its null."""
     columns = ("n_marked", "n_marked_beyond", *_NULLS, "n_target", "n_unmarked", "reason")
     for key, word_list in lists.lists.items():

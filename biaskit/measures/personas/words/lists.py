@@ -29,11 +29,11 @@ Place = Literal["both", "other-gender", "inferred-only", "requested-only"]
 
 def word_lists(
     counts: csr_matrix,
-    *,
     words: Sequence[str],
     genders: Sequence[str],
     strata: Sequence[str],
     english: ArrayLike,
+    *,
     seed: int,
     row_key: Sequence[str],
     prior: Prior = DEFAULT_PRIOR,

@@ -110,18 +110,9 @@ def make_lists(
             occupations, made = list(map(attrgetter("occupation"), comparison.texts)), overall
         elif study.prior_scope == "all":
             elsewhere = _elsewhere(documents, of_kind[comparison.model, comparison.origin], comparison)
-        lists = word_lists(
-            documents.counts_of(comparison.texts),
-            words=words,
-            genders=comparison.genders,
-            strata=comparison.prompts,
-            english=of_english,
-            row_key=comparison.key,
-            **chosen(study),
-            elsewhere=elsewhere,
-            left_out=left_out[comparison.model],
-            occupations=occupations,
-        )
+        of_texts = documents.counts_of(comparison.texts), words, comparison.genders, comparison.prompts
+        how = {**chosen(study), "left_out": left_out[comparison.model], "occupations": occupations}
+        lists = word_lists(*of_texts, of_english, row_key=comparison.key, elsewhere=elsewhere, **how)
         made[comparison.key] = comparison, lists
     progress(len(every), len(every))
     return RunLists(lists_of, overall, names, of_english)

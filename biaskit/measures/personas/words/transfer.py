@@ -181,18 +181,10 @@ def _row(model: str, occupation: str, cell: Cell, area: _Area, study: PersonasSt
     why_no_claim = None
     for sides in area.lengths:
         why_no_claim = why_no_claim or why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True)))
-    held_out, (low, high) = area.held_out, area.interval or (None, None)
-    n_female, n_male = map(len, area.lengths[1]) if area.lengths else (None, None)
-    scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
-    se = None if area.variance is None else math.sqrt(area.variance)
-    return {
-        **scope,
-        "se": se,
-        "auc": area.area,
-        "ci_low": low,
-        "ci_high": high,
-        "p_value": held_out.p_value if held_out and not why_no_claim else None,
-        "n_female": n_female,
-        "n_male": n_male,
-        "reason": joined([CONTROL if study.hold_out else None, why_no_claim, area.reason]),
-    }
+    row: dict[str, Any] = {"model": model, "occupation": occupation}
+    row |= {"trained_on": cell[0], "tested_on": cell[1], "auc": area.area}
+    row["se"] = None if area.variance is None else math.sqrt(area.variance)
+    row["ci_low"], row["ci_high"] = area.interval or (None, None)
+    row["p_value"] = area.held_out.p_value if area.held_out and not why_no_claim else None
+    row["n_female"], row["n_male"] = map(len, area.lengths[1]) if area.lengths else (None, None)
+    return {**row, "reason": joined([CONTROL if study.hold_out else None, why_no_claim, area.reason])}

@@ -126,15 +126,9 @@ def _sampled(
         beyond = abs(parts[0] - parts[-1]) > math.hypot(*near)
         turned = ", the opposite direction" if beyond else ", too few to tell a direction"
     jobs = (two_groups if len(groups) > 1 else one_group)(block.part, *groups)
-    text = filled(
-        _SAYS["sampled"],
-        opening=block.opening(),
-        model=Foreign(model),
-        who=who(block.gender),
-        parts=" and ".join(map(percent, parts)),
-        groups=jobs,
-        turned=turned,
-    )
+    said: dict[str, Piece] = {"opening": block.opening(), "model": Foreign(model), "who": who(block.gender)}
+    said |= {"parts": " and ".join(map(percent, parts)), "groups": jobs, "turned": turned}
+    text = filled(_SAYS["sampled"], **said)
     using = measured(block, model, (), "sampled answers")
     finding = replace(claimed.finding, text=text, verdict="shown", measured_with=using, weak=False)
     yield replace(claimed, finding=finding, number="", beside=claimed.finding)

@@ -10,7 +10,7 @@ from typing import Any
 from biaskit.common.wording import count, listed, number_range, percent, points, short
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.finding import measured_by, noted
-from biaskit.report.findings.groups import SPLIT, are_fields, one_group, one_job
+from biaskit.report.findings.groups import SPLIT, are_fields, in_order, one_group, one_job
 from biaskit.report.findings.sentence import Foreign, Piece, beside, opening, pronoun
 from biaskit.runs.collection import Part
 from biaskit.stats.contrast import BINARY, Contrast
@@ -141,7 +141,7 @@ class ProbeBlock:
     @cached_property
     def groups(self) -> list[str]:
         """Its job groups, jobs mostly held by women first."""
-        return sorted(distinct(self.rows, "job_group"), key=lambda group: group != SPLIT[0])
+        return in_order(self.rows)
 
     @cached_property
     def _tests_by_model(self) -> dict[tuple[str, ...], list[Contrast]]:

@@ -11,6 +11,7 @@ from biaskit.common.wording import count, number_range, people, percent, percent
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.reliability import ways_in_numbers
 from biaskit.records import NO_DEBIASING
+from biaskit.report.findings.groups import in_order
 from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
 from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
@@ -22,10 +23,11 @@ from biaskit.tables.schema import SCHEMAS
 
 SAYS: Mapping[str, Any] = words("probe")["printed"]
 CONTEXTS: Mapping[str, str] = SAYS["contexts"]
+Rows = Sequence[Row]
 Blocks = Mapping[str, Row]
 """Heading over columns → the values that choose their rows."""
 Show = Callable[[Row], str | None]
-_Line = tuple[tuple[str, ...], Sequence[Row], bool]  # its words, its rows, whether their coverage is shown
+_Line = tuple[tuple[str, ...], Rows, bool]  # its words, its rows, whether their coverage is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +88,13 @@ def _within(context: str) -> str:
     return "" if context == "plain" else f", {CONTEXTS[context].lower()}"
 
 
-def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequence[Row] = ()) -> TitledTable:
+def by_model(frame: Frame, rows: Rows, title: str, next_tokens: Rows = ()) -> TitledTable:
     """Make OccuGender's Tables 3-4: for each model a line of shares ± SE, then lines of intervals and bounds.
 
     `rows`: of probe_groups.csv, of one bias type, context, format and debiasing prompt; `next_tokens`: of
     probe_next.csv, for a line on what was said instead.
     """
-    job_groups = _job_groups(rows)
+    job_groups = in_order(rows)
     lines = []
     for (model,), of_model in grouped(rows, "model").items():
         name = _named(model, of_model, rows)
@@ -116,7 +118,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
     )
 
 
-def _outcomes(rows: Sequence[Row], model: str, bias_type: str, context: str, *, several: bool) -> TitledTable:
+def _outcomes(rows: Rows, model: str, bias_type: str, context: str, *, several: bool) -> TitledTable:
     groups = distinct(rows, "job_group")
     columns = groups[1:] if len(groups) == 2 else groups
     lines = []
@@ -133,7 +135,7 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, context: str, *, 
     return listed_table(title, ["The answer", *(f"{name} jobs" for name in columns)], lines, note=note)
 
 
-def _most(rows: Sequence[Row], name: str) -> int:
+def _most(rows: Rows, name: str) -> int:
     return max(named(rows, name), default=0)
 
 
@@ -146,7 +148,7 @@ def share_of(row: Row | None, *, of_two: bool = False) -> str:
     return percent(row[name]) + interval
 
 
-def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
+def _named(model: str, rows: Rows, table: Rows = ()) -> str:
     """Name a model, with its estimator unless that is exact, and its format where the table has several."""
     estimator = next(iter(named(rows, "estimator")), "exact")
     said = [] if estimator == "exact" else [estimator]
@@ -155,14 +157,14 @@ def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
     return f"{model} ({', '.join(said)})" if said else model
 
 
-def _letters(frame: Frame, rows: Sequence[Row]) -> str:
+def _letters(frame: Frame, rows: Rows) -> str:
     """Say which prompt format the table is of, and what its letters mean."""
     meanings = [SAYS["meanings"][group] for group in frame.groups if group in SAYS["meanings"]]
     formats = ", ".join(distinct(rows, "prompt_format"))
     return f"Prompt format: {formats}. " + (f"{', '.join(meanings)}. " if meanings else "")
 
 
-def _what(rows: Sequence[Row]) -> str:
+def _what(rows: Rows) -> str:
     estimators, more = distinct(rows, "estimator"), ""
     for estimator, says in SAYS["of_estimator"].items():
         if estimator in estimators:
@@ -171,19 +173,19 @@ def _what(rows: Sequence[Row]) -> str:
     return str(SAYS["what"]).format(templates, more, jobs_in(rows), over=over(rows))
 
 
-def over(rows: Sequence[Row]) -> str:
+def over(rows: Rows) -> str:
     """Say what intervals are over: one job in each group is a condition, and no sample of jobs."""
     sizes = named(rows, "n_jobs")
     return str(SAYS["over"][sizes == [1]])
 
 
-def jobs_in(rows: Sequence[Row]) -> str:
+def jobs_in(rows: Rows) -> str:
     """Count the jobs of each group: '20 female-dominated jobs and 20 male-dominated jobs'."""
     n_jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
     return " and ".join(count(n, f"{group} job") for group, n in n_jobs.items())
 
 
-def _by_debiasing(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
+def _by_debiasing(frame: Frame, groups: Rows, levels: Rows) -> list[TitledTable]:
     """Put debiasing prompts and averages of levels in rows, bias types or contexts in columns."""
     shown = []
     both_contexts = len(distinct(groups, "context")) > 1
@@ -210,13 +212,7 @@ def by_types(types: Sequence[str]) -> Blocks:
 
 
 def by_debiasing(
-    frame: Frame,
-    rows: Sequence[Row],
-    levels: Sequence[Row],
-    title: str,
-    blocks: Blocks,
-    *,
-    apart: bool = False,
+    frame: Frame, rows: Rows, levels: Rows, title: str, blocks: Blocks, *, apart: bool = False
 ) -> TitledTable:
     """Make a table of one model's debiasing prompts, each level's average after it.
 
@@ -236,7 +232,7 @@ def by_debiasing(
     return _of_lines(frame, rows, title, heads, blocks, lines)
 
 
-def by_debiasing_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
+def by_debiasing_and_model(frame: Frame, rows: Rows, title: str, blocks: Blocks) -> TitledTable:
     """Make Mattern's Tables 7-8: every model below each debiasing prompt, without averages of levels."""
     lines: list[_Line] = []
     for number, model in product((NO_DEBIASING, *frame.levels), distinct(rows, "model")):
@@ -247,14 +243,9 @@ def by_debiasing_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks
 
 
 def _of_lines(
-    frame: Frame,
-    rows: Sequence[Row],
-    title: str,
-    heads: tuple[str, ...],
-    blocks: Blocks,
-    lines: Sequence[_Line],
+    frame: Frame, rows: Rows, title: str, heads: tuple[str, ...], blocks: Blocks, lines: Sequence[_Line]
 ) -> TitledTable:
-    job_groups, shown = _job_groups(rows), []
+    job_groups, shown = in_order(rows), []
     for words_of_line, of_line, coverage in lines:
         cells = list(words_of_line)
         for chosen in blocks.values():
@@ -276,7 +267,7 @@ def _header(
 
 
 def _cells(
-    rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, show: Show, *, coverage: bool = False
+    rows: Rows, job_groups: Sequence[str], frame: Frame, show: Show, *, coverage: bool = False
 ) -> list[str]:
     """Make a cell for each gender of each job group, and one for the coverage (or empty) after them."""
     cells: list[str] = []
@@ -290,12 +281,7 @@ def _cells(
 
 
 def _shares(
-    rows: Sequence[Row],
-    job_groups: Sequence[str],
-    frame: Frame,
-    *,
-    errors: bool = False,
-    coverage: bool = True,
+    rows: Rows, job_groups: Sequence[str], frame: Frame, *, errors: bool = False, coverage: bool = True
 ) -> list[str]:
     """Write shares in percent (`errors`: ± SE over templates), in brackets if coverage is low."""
 
@@ -328,8 +314,3 @@ def _coverage(rows: Sequence[Row | None]) -> str:
         return UNDEFINED
     value = row["coverage"]
     return f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
-
-
-def _job_groups(rows: Sequence[Row]) -> list[str]:
-    """List job groups in the papers' order if they have the papers' names, else in order of appearance."""
-    return sorted(distinct(rows, "job_group"), key=lambda group: group != "female-dominated")
