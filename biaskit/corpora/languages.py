@@ -66,6 +66,7 @@ class NotCounted(ListEntry):
     pattern: Filled  # a regular expression; %NAME% stands for a part, ends of lines for nothing
     left_out: Filled  # a text of whose words the rule leaves one out
     counts: Filled  # one like it that it must leave alone
+    needs: _Regular = ""  # stands in all that `pattern` finds, and is quick to search
     first: bool = False  # before avoided forms
     not_in_capitals: bool = False  # only in a text that is not mostly in capitals
 
@@ -78,6 +79,7 @@ class Avoided(ListEntry):
     join: _Regular = r"\s?[/|]\s?"  # what stands between them
     bracketed: _Regular = r"\s?\(%other%\)"
     also: _Regular = ""
+    needs: _Regular = ""  # as of `NotCounted`
 
 
 class Rule(ListEntry):
@@ -186,18 +188,16 @@ class Language(ListEntry):
         return re.sub(r"\n\s*", "", pattern)
 
 
-def blanked(pattern: re.Pattern[str], text: str) -> str:
-    """Blank what a pattern finds, or its group `out` where it has one; all that is left keeps its place."""
+def blanked(pattern: re.Pattern[str], text: str, needs: str = "") -> str:
+    """Blank what a pattern finds, or its group `out`, in a text with what it `needs`; all keeps its place."""
 
     def blank(match: re.Match[str]) -> str:
-        if "out" not in match.re.groupindex:
-            return " " * len(match[0])
-        start, end = (place - match.start() for place in match.span("out"))
-        return (
-            match[0] if match["out"] is None else f"{match[0][:start]}{' ' * (end - start)}{match[0][end:]}"
-        )
+        start, end = match.span("out" if "out" in pattern.groupindex else 0)
+        if start < 0:  # the group found nothing
+            return match[0]
+        return f"{text[match.start() : start]}{' ' * (end - start)}{text[end : match.end()]}"
 
-    return pattern.sub(blank, text)
+    return pattern.sub(blank, text) if re.search(needs, text) else text
 
 
 def _by_word(*lists: Mapping[Class, str]) -> dict[str, str]:
@@ -275,7 +275,7 @@ def _checked(content: Mapping[str, object], where: str) -> Language:
         except re.error as error:
             raise CorpusError(f"{at}: {shown(error.pattern)} is no regular expression: {error}.") from None
         left_out, counts = shown(rule.left_out), shown(rule.counts)
-        if blanked(pattern, rule.left_out) == rule.left_out:
+        if blanked(pattern, rule.left_out, rule.needs) == rule.left_out:
             raise CorpusError(
                 f"{at}: its pattern leaves nothing out of left_out, {left_out}. Mend one of both."
             )

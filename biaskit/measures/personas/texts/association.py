@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import itemgetter
 from typing import Literal
 
@@ -64,7 +65,7 @@ def associate_gender(
     (`n_female`, `n_male`, `n_neutral`). Raises `UsageError` for what is no text, and an unknown language.
     """
     read = language_of(language)
-    classes, titles = _classes(honorifics, read), _counts_titles(honorifics, read)
+    classes, titles = _counting(honorifics, read)
     if not isinstance(text, str):
         raise UsageError(f"A gender can only be inferred from a text; this is {type(text).__name__}.")
     text = _of_somebody(text, read)
@@ -74,11 +75,9 @@ def associate_gender(
         for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
             if read.only_with.get(word, "") in lowered:
                 counts[classes[word]] += n
-    else:
-        for place in _words(text, classes):
-            counts[place.counts_as] += 1
-    for title in _titles(text, read) if titles else ():
-        counts[title.counts_as] += 1
+    words = _words(text, classes) if read.tokenizer != "papers" else ()
+    for place in chain(words, _titles(text, read) if titles else ()):
+        counts[place.counts_as] += 1
     term = any(term in lowered for term in read.nonbinary)
     rule = next((rule for rule in read.rules if rule.fires(counts, term)), None)
     gender, rule_id = (rule.gender, rule.id) if rule else (None, None)
@@ -99,18 +98,14 @@ def associate_answer(
     return association
 
 
-def _classes(honorifics: str, read: Language) -> Mapping[str, str]:
-    """Map the words that count to their classes; languages without a choice of honorifics have one map."""
+def _counting(honorifics: str, read: Language) -> tuple[Mapping[str, str], bool]:
+    """Map the words that count to their classes, and say whether titles count; both may leave no choice."""
     known = shipped_language(ENGLISH).honorifics
     if not isinstance(honorifics, str) or honorifics not in known:
         raise UsageError(
             f"honorifics is {short(repr(honorifics))}, not {' or '.join(known)}.{nearest(honorifics, known)}"
         )
-    return read.classes.get(honorifics) or read.classes[""]
-
-
-def _counts_titles(honorifics: str, read: Language) -> bool:
-    return honorifics == "titles" or not read.honorifics
+    return read.classes.get(honorifics) or read.classes[""], honorifics == "titles" or not read.honorifics
 
 
 def _of_somebody(text: str, read: Language) -> str:
@@ -120,11 +115,11 @@ def _of_somebody(text: str, read: Language) -> str:
     avoided = False
     for rule in read.not_counted:
         if not (rule.first or avoided):
-            text, avoided = blanked(read.avoided_pattern, text), True
-        pattern = read.patterns[rule.id]
-        if not (rule.not_in_capitals and pattern.search(text) and _in_capitals(text)):
-            text = blanked(pattern, text)
-    return text if avoided else blanked(read.avoided_pattern, text)
+            text, avoided = blanked(read.avoided_pattern, text, read.avoided.needs), True
+        left = blanked(read.patterns[rule.id], text, rule.needs)
+        if left != text and not (rule.not_in_capitals and _in_capitals(text)):
+            text = left
+    return text if avoided else blanked(read.avoided_pattern, text, read.avoided.needs)
 
 
 def _in_capitals(text: str) -> bool:
@@ -151,7 +146,7 @@ def counted_places(
     terms that made `nonbinary_present` true.
     """
     read = language_of(language)
-    text, classes, places = _of_somebody(text, read), _classes(honorifics, read), list[Counted]()
+    text, (classes, titles), places = _of_somebody(text, read), _counting(honorifics, read), list[Counted]()
     lowered = text.lower()
     if read.tokenizer == "papers":
         for token in _TOKEN.finditer(text):
@@ -164,7 +159,7 @@ def counted_places(
     place_of = [i for i, character in enumerate(text) for _ in character.lower()]
     for match in read.term_pattern.finditer(lowered):
         places.append(Counted(place_of[match.start()], place_of[match.end() - 1] + 1, match[0], "nonbinary"))
-    if _counts_titles(honorifics, read):
+    if titles:
         places += _titles(text, read)
     return tuple(sorted(places, key=lambda place: (place.start, place.end)))
 

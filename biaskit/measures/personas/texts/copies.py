@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from biaskit.common.marks import legible
 from biaskit.corpora.languages import ENGLISH, Language, shipped_language
 from biaskit.measures.personas.texts.names import listed_names
+from biaskit.measures.personas.texts.tokens import runs_of
 from biaskit.stats.arrays import IntArray
 
 if TYPE_CHECKING:
@@ -31,15 +32,15 @@ def shingles_of(text: str, read: Language | None = None) -> Shingles:
     """List the runs of five words of a text, each as a number of this process, in any order.
 
     Words are of any script, with digits, in lower case; listed names, and pronouns and titles of the language
-    that it is read in (English), are left out. Where
-    fewer than five others are left, all of them are one run.
+    that it is read in (English), are left out. Where fewer than five others are left, all are one run.
     """
-    words = _WORD.findall(legible(text).lower())
-    counted, names = next(iter((read or shipped_language(ENGLISH)).classes.values())), listed_names()
-    others = [word for word in words if word not in names and word not in counted]
-    kept = tuple(others if len(others) >= SHINGLE else words)
-    starts = range(max(1, len(kept) - SHINGLE + 1) if kept else 0)
-    return np.array([*{hash(kept[start : start + SHINGLE]) for start in starts}], dtype=np.int64)
+    words = runs_of(_WORD, legible(text).lower())
+    counted = next(iter((read or shipped_language(ENGLISH)).classes.values()))
+    unnamed = itertools.filterfalse(listed_names().__contains__, words)
+    others = [*itertools.filterfalse(counted.__contains__, unnamed)]
+    kept = others if len(others) >= SHINGLE else words
+    runs = zip(*(kept[place:] for place in range(min(SHINGLE, len(kept)))), strict=False)
+    return np.array([*set(map(hash, runs))], dtype=np.int64)
 
 
 def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int]:

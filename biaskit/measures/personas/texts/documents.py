@@ -23,7 +23,7 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import NOT_INFERRED, Association, associate_answer
 from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
 from biaskit.measures.personas.texts.names import NameEvidence
-from biaskit.measures.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
+from biaskit.measures.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, declines, text_outcome
 from biaskit.measures.personas.texts.recognition import LanguageEvidence, LanguageReading
 from biaskit.measures.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.models.entry import ModelEntry
@@ -149,9 +149,8 @@ class TextDocuments:
     @cached_property
     def languages(self) -> dict[str, str | None]:
         """Map each model to the code of its language (None: not read), unless all are read in English."""
-        codes: dict[str, str | None] = {}
-        for model, reading in self.readings.items():
-            codes[model] = None if reading.language is None else reading.language.code
+        languages = {model: reading.language for model, reading in self.readings.items()}
+        codes = {model: read.code if read else None for model, read in languages.items()}
         return {} if {*codes.values()} <= {ENGLISH} else codes
 
     def of_models(self, models: Iterable[str]) -> TextDocuments:
@@ -173,10 +172,21 @@ class _StoredTexts:
     """Key → the text, where it may be read in another language than English."""
     shingles: dict[str, Shingles] = field(default_factory=dict)
     digests: dict[str, bytes] = field(default_factory=dict)
+    tokens: TokenisedTexts = field(init=False)
 
-    def digest_of(self, texts: Iterable[TextDocument]) -> str:
-        """Compute SHA-256 of the rows behind some texts, in their order."""
-        return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
+    def documents(
+        self,
+        study: PersonasStudy,
+        texts: Sequence[TextDocument],
+        evidence: Mapping[str, NameEvidence],
+        languages: Mapping[str, LanguageEvidence],
+        **about: Any,
+    ) -> TextDocuments:
+        """Make the documents of a study of some of the texts."""
+        readings = {label: of_model.reading() for label, of_model in languages.items()}
+        about["rows_digest"] = hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
+        as_read = _as_read(texts, study, readings, self)
+        return TextDocuments(as_read, self.tokens, evidence, readings, **about)
 
 
 def manifest_of_texts(run: Path, why: str) -> Manifest:
@@ -215,7 +225,7 @@ def read_documents(
     design: PersonasDesign, models: Mapping[str, ModelEntry], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
     """Read a sampled study's texts, looked up batch by batch; `models`: label → its manifest entry."""
-    stored, tokens = _read(design, rows)
+    stored = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}
     languages: dict[str, LanguageEvidence] = {}
@@ -229,58 +239,38 @@ def read_documents(
                 languages[label] = stored.languages[samples[0].model]
     unused = stored.by_key.keys() - set(map(KEY, texts))
     occupations = tuple(item.name for item in design.occupations)
-    readings = {label: of_model.reading() for label, of_model in languages.items()}
-    return TextDocuments(
-        _as_read(texts, design.study, readings, stored),
-        tokens,
-        evidence,
-        readings,
-        models=tuple(models),
-        occupations=occupations,
-        template_ids=design.template_ids,
-        rows_digest=stored.digest_of(texts),
-        n_unused=len(unused),
-    )
+    about = {"models": tuple(models), "occupations": occupations, "template_ids": design.template_ids}
+    return stored.documents(design.study, texts, evidence, languages, **about, n_unused=len(unused))
 
 
 def read_imported(
     design: PersonasDesign, rows: Iterable[Mapping[str, Any]], group_column: str | None = None
 ) -> TextDocuments:
     """Read every imported text; occupations in the order of the study's list, then of appearance."""
-    stored, tokens = _read(design, rows, imported=True)
+    stored = _read(design, rows, imported=True)
     texts = sorted(stored.by_key.values(), key=attrgetter("sample"))
     models = dict.fromkeys(map(attrgetter("model"), texts))
     written = dict.fromkeys(map(attrgetter("occupation"), texts))
     listed = [item.name for item in design.occupations if item.name in written]
     occupations = dict.fromkeys((*listed, *written))
     templates = dict.fromkeys(map(attrgetter("template_id"), texts))
-    readings = {label: of_model.reading() for label, of_model in stored.languages.items()}
-    return TextDocuments(
-        _as_read(texts, design.study, readings, stored),
-        tokens,
-        stored.evidence,
-        readings,
-        models=tuple(models),
-        occupations=tuple(occupations),
-        template_ids=tuple(templates),
-        rows_digest=stored.digest_of(texts),
-        imported=True,
-        group_column=group_column,
-    )
+    found = {"models": models, "occupations": occupations, "template_ids": templates}
+    about = {name: tuple(values) for name, values in found.items()} | {"group_column": group_column}
+    return stored.documents(design.study, texts, stored.evidence, stored.languages, **about, imported=True)
 
 
 def _read(
     design: PersonasDesign, rows: Iterable[Mapping[str, Any]], *, imported: bool = False
-) -> tuple[_StoredTexts, TokenisedTexts]:
+) -> _StoredTexts:
     stored, study = _StoredTexts(), design.study
     split, own, reading = tokeniser(study.tokenizer), study.own_language, study.reading
 
     def texts() -> Iterator[Sequence[str]]:
         for place, row in enumerate(rows):
             key, text, finish = row["key"], row["text"], row["finish_reason"]
-            outcome: str | None = text_outcome(text, finish).outcome
-            if imported and outcome != DECLINES:
-                outcome = None  # nothing else is asked of an imported text: it is what the user says it is
+            outcome = None if imported else text_outcome(text, finish).outcome
+            if imported and declines(text):  # nothing else is asked of one: it is what the user says it is
+                outcome = DECLINES
             of_row: dict[str, Any] = {name: row.get(name) for name in _OF_ROW}
             as_read = legible(text)
             languages = stored.languages.setdefault(row["model"], LanguageEvidence(own))
@@ -302,8 +292,8 @@ def _read(
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield split(text)
 
-    tokens = TokenisedTexts.from_words(texts())  # fills `stored` on its way
-    return stored, tokens
+    stored.tokens = TokenisedTexts.from_words(texts())  # fills `stored` on its way
+    return stored
 
 
 def believed(
@@ -417,8 +407,7 @@ def _as_read(
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
         outcome = text.outcome if text.english or reading.offers("outcomes") else None
         as_read = replace(text, association=association, read=is_read, copy_of=copy_of, alone=alone)
-        as_read = replace(as_read, outcome=outcome)
-        found.append(replace(as_read, requested_gender=gender))
+        found.append(replace(as_read, outcome=outcome, requested_gender=gender))
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 
 from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.corpora.loaders import english_counts
+from biaskit.measures.personas.texts.tokens import runs_of
 
 _ENGLISH = shipped_language(ENGLISH)
 _TOLD = _ENGLISH.told
@@ -24,12 +25,13 @@ MOST_FOREIGN = 0.1
 """Share of a model's texts that may be in another language: above it there is no share and no conclusion."""
 
 _MARKS = r"\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f\u1780-\u17ff"  # of letters, which \w lacks
-_WORD = re.compile(
-    rf"['\u2019](?:{_TOLD['contractions']})\b|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)"
-)  # not ve of they've
+_CONTRACTED = rf"(?:{_TOLD['contractions']})\b"  # not ve of they've
+_WORD = re.compile(rf"['\u2019]{_CONTRACTED}|([^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*)")
+_LETTERS, _AFTER_APOSTROPHE = re.compile(r"[^\W\d_]+"), re.compile(f"'{_CONTRACTED}")
 _ADDRESS = re.compile(r"(?<!\S)\S*(?:@|://|www\.|\.(?:com|org|net)\b)\S*")
 _IN_ADDRESS = ("@", "://", "www.", ".com", ".org", ".net")  # one of them
-_OF_NAME = re.compile(rf"(?:\s(?:{_TOLD['of_names'].replace(' ', '|')})){{1,3}}(?=\s[A-Z])")
+_PARTS = rf"(?:{_TOLD['of_names'].replace(' ', '|')})"
+_OF_NAME = re.compile(rf"\s{_PARTS}(?:\s{_PARTS}){{,2}}(?=\s[A-Z])")
 _FOREIGN = re.compile(r"[^\0-\xde\xe2]|\xe2(?!$)")  # "it\xe2" is of "it\u2019s" in a wrong encoding
 _SENTENCE = re.compile(r"[^.!?\n]+")
 _PRONOUNS = frozenset(_TOLD["pronouns"].split())
@@ -38,18 +40,26 @@ _PRONOUNS = frozenset(_TOLD["pronouns"].split())
 @lru_cache(maxsize=1)  # a text is judged, and then read
 def _words(text: str) -> Counter[str]:
     """Count the words of a text without pronouns, names (La Paz, José) and addresses, and its commas."""
-    capitals, found = text.isupper(), Counter({",": text.count(",")})
+    capitals, found = text.isupper(), {",": text.count(",")}
     if any(map(text.__contains__, _IN_ADDRESS)):
         text = _ADDRESS.sub("", text)
-    written = _WORD.findall(_OF_NAME.sub("", text))
+    text = _OF_NAME.sub("", text)
+    ascii_only = text.isascii()  # has neither marks nor \u2019
+    written = runs_of(_LETTERS, _AFTER_APOSTROPHE.sub(" ", text)) if ascii_only else _WORD.findall(text)
     for word, n in Counter(filter(None, written)).items():
-        lowered = word.lower()  # in English a sentence begins with The
-        is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
-        if not word.isascii():  # print has letters that are two: ﬁrst oﬃce
-            lowered = unicodedata.normalize("NFKC", lowered[:40])
-        if not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS):
-            found[lowered] += n
-    return found
+        if read_as := _read_as(word, capitals):
+            found[read_as] = found.get(read_as, 0) + n
+    return Counter(found)
+
+
+@lru_cache(maxsize=100_000)  # texts repeat their words
+def _read_as(word: str, capitals: bool) -> str | None:
+    lowered = word.lower()  # in English a sentence begins with The
+    is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
+    if not word.isascii():  # print has letters that are two: ﬁrst oﬃce
+        lowered = unicodedata.normalize("NFKC", lowered[:40])
+    counts = not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS)
+    return lowered if counts else None
 
 
 def _others(words: Counter[str]) -> list[str]:
@@ -64,7 +74,7 @@ def _is_foreign(word: str) -> bool:
 
 def _judge(words: Counter[str]) -> bool | None:
     n_words, others = words.total() - words[","], _others(words)
-    n_english = sum(n for word, n in words.items() if word in FUNCTION_WORDS)
+    n_english = sum(map(words.__getitem__, filter(FUNCTION_WORDS.__contains__, words)))
     n_others = sum(map(words.__getitem__, others))
     # Letters alone may be of loans: jalapeño, crème brûlée.
     needed = max(n_english, n_words / 2) if OF_OTHERS.isdisjoint(others) else n_english
@@ -89,14 +99,12 @@ def _brown() -> frozenset[str]:
 
 def english_parts(text: str) -> str:
     """Blank a text in another language, or its sentences that are; what is left keeps its place."""
-
-    def read(part: re.Match[str]) -> str:
-        return " " * len(part[0]) if is_english(part[0]) is False else part[0]
-
     words = _words(text)
     if _judge(words) is False:
         return " " * len(text)
-    return _SENTENCE.sub(read, text) if len(_others(words)) >= FEWEST_KINDS else text
+    if len(_others(words)) < FEWEST_KINDS:
+        return text
+    return _SENTENCE.sub(lambda part: " " * len(part[0]) if is_english(part[0]) is False else part[0], text)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ word is written inside a sentence, where a capital means something.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
@@ -84,10 +85,10 @@ class NameEvidence:
             in_list = list(map(_listed, tokens))
             if not any(in_list):
                 continue
-            with_letter = [token for token in tokens if any(map(str.isalpha, token))]
-            if not any(token == token.lower() for token in with_letter):
+            with_letter = (i for i, token in enumerate(tokens) if any(map(str.isalpha, token)))
+            first = next(with_letter)  # a name has letters
+            if not any(tokens[i] == tokens[i].lower() for i in itertools.chain([first], with_letter)):
                 continue  # a line in title case
-            first = tokens.index(with_letter[0])
             for i, listed in enumerate(in_list):
                 if listed is None or listed.opens or i == first or _may_end_sentence(tokens[i - 1]):
                     continue
@@ -96,11 +97,10 @@ class NameEvidence:
 
     def names(self) -> frozenset[str]:
         """Return the names by what was added so far, in letters a-z: often and mostly with a capital."""
-        names = set()
-        for name, n in self._n.items():
-            if n >= FEWEST_OCCURRENCES and 100 * self._n_capital[name] >= CAPITAL_PERCENT * n:
-                names.add(name)
-        return frozenset(names)
+        often = {name: n for name, n in self._n.items() if n >= FEWEST_OCCURRENCES}
+        return frozenset(
+            name for name, n in often.items() if 100 * self._n_capital[name] >= CAPITAL_PERCENT * n
+        )
 
 
 class _Listed(NamedTuple):

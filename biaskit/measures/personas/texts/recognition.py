@@ -11,6 +11,7 @@ from biaskit.common.wording import count, listed
 from biaskit.corpora.languages import AUTO, ENGLISH, Language, shipped_languages
 from biaskit.measurement import words
 from biaskit.measures.personas.texts.english import MOST_FOREIGN, EnglishEvidence
+from biaskit.measures.personas.texts.tokens import runs_of
 
 OTHER = ""
 """The code of a language that has no folder."""
@@ -26,18 +27,12 @@ LEAST_AGREEING = 0.7
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def words_of(text: str) -> Counter[str]:
-    """Count the words of a text in lower case, split at apostrophes and hyphens."""
-    return Counter(_WORD.findall(text.lower()))
-
-
 def told_by(found: Mapping[str, int], known: Mapping[str, Language]) -> str | None:
     """Say whose function words have the largest share of these words: a code, `OTHER`, None without words."""
     if not found:
         return None
-    shares = {}
-    for code, one in known.items():
-        shares[code] = sum(map(found.__getitem__, found.keys() & one.of_function))
+    in_each = {code: found.keys() & one.of_function for code, one in known.items()}
+    shares = {code: sum(map(found.__getitem__, words)) for code, words in in_each.items()}
     best = max(shares, key=shares.__getitem__)
     return best if shares[best] >= LEAST_SHARE * sum(found.values()) else OTHER
 
@@ -110,7 +105,7 @@ class LanguageEvidence:
         if english:  # today most texts are, and nothing else is asked of them
             self._texts[ENGLISH] += 1
             return english, ENGLISH
-        found = words_of(text)
+        found = Counter(runs_of(_WORD, text.lower()))  # split at apostrophes and hyphens
         told = told_by(found, self.known)
         if told is None:
             return english, None

@@ -9,7 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +49,18 @@ def tokeniser(tokenizer: str) -> Callable[[str], list[str]]:
             f"Unknown tokenizer {tokenizer!r}.{nearest(tokenizer, known)} Known: {', '.join(known)}."
         )
     return known[tokenizer]
+
+
+def runs_of(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Find the runs of characters that a pattern of one kind matches; in ASCII without searching."""
+    if not text.isascii():
+        return pattern.findall(text)
+    return text.encode("ascii").translate(_spaced(pattern)).decode("ascii").split()
+
+
+@cache
+def _spaced(pattern: re.Pattern[str]) -> bytes:
+    return bytes(code if pattern.match(chr(code)) else ord(" ") for code in range(256))
 
 
 def letters(token: str) -> str:

@@ -26,7 +26,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     """
     from gensim.models import KeyedVectors
 
-    path, reason = expanded(path), ""
+    path = expanded(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # gensim leaves GloVe's file open
         try:
@@ -43,11 +43,10 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
             )
         except (OSError, EOFError, LookupError, ValueError, OverflowError, MemoryError) as error:
             reason = " ".join(str(error).split())[:200] or type(error).__name__
-    if reason:
-        raise UsageError(
-            f"{path} cannot be read as word vectors: {reason}."
-            " Give a file in word2vec's format (text or binary) or GloVe's."
-        )
+            raise UsageError(
+                f"{path} cannot be read as word vectors: {reason}."
+                " Give a file in word2vec's format (text or binary) or GloVe's."
+            ) from None
     words = sorted(word for word in set(wanted) if word in vectors)
     matrix = vectors[words] if words else np.empty((0, 1), dtype=np.float32)
     if not np.isfinite(matrix).all():

@@ -119,11 +119,8 @@ def make_lists(
 
 
 def _undefined(reason: str) -> list[WordList]:
-    lists = []
-    for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
-        for method in METHODS:
-            lists.append(WordList(gender, against, method, n_target=0, n_unmarked=0, reason=reason))
-    return lists
+    made = product((WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]), METHODS)
+    return [WordList(gender, against, method, 0, 0, reason=reason) for (gender, against), method in made]
 
 
 def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
@@ -136,10 +133,8 @@ def _elsewhere(
     documents: TextDocuments, of_kind: Mapping[str, FloatArray], comparison: TextComparison
 ) -> dict[str, FloatArray]:
     """Count words per gender in the model's other occupations, in texts of the same origin."""
-    elsewhere = dict(of_kind)
-    for gender, counts in _counts_by_gender(documents, comparison.texts).items():
-        elsewhere[gender] = elsewhere[gender] - counts
-    return elsewhere
+    own = _counts_by_gender(documents, comparison.texts)
+    return {gender: counts - own.get(gender, 0.0) for gender, counts in of_kind.items()}
 
 
 def _counts_by_gender(documents: TextDocuments, texts: Iterable[TextDocument]) -> dict[str, FloatArray]:
