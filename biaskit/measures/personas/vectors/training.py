@@ -160,7 +160,7 @@ class TrainingTexts:
 
     def __iter__(self) -> Iterator[list[str]]:
         """Yield each text as a list of words; one of more than `LONGEST_SENTENCE` words comes in pieces."""
-        word = self.words.__getitem__
+        words = np.array(self.words, dtype=object)  # picks many at once
         for start, end in itertools.pairwise(self.starts.tolist()):
             for piece in range(start, end, LONGEST_SENTENCE):
-                yield list(map(word, self.ids[piece : min(piece + LONGEST_SENTENCE, end)].tolist()))
+                yield words[self.ids[piece : min(piece + LONGEST_SENTENCE, end)]].tolist()
