@@ -184,9 +184,9 @@ class _StoredTexts:
     ) -> TextDocuments:
         """Make the documents of a study of some of the texts."""
         readings = {label: of_model.reading() for label, of_model in languages.items()}
-        about["rows_digest"] = hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
-        as_read = _as_read(texts, study, readings, self)
-        return TextDocuments(as_read, self.tokens, evidence, readings, **about)
+        rows = b"".join(map(self.digests.__getitem__, map(KEY, texts)))
+        as_read, digest = _as_read(texts, study, readings, self), hashlib.sha256(rows).hexdigest()
+        return TextDocuments(as_read, self.tokens, evidence, readings, rows_digest=digest, **about)
 
 
 def manifest_of_texts(run: Path, why: str) -> Manifest:
@@ -254,8 +254,8 @@ def read_imported(
     listed = [item.name for item in design.occupations if item.name in written]
     occupations = dict.fromkeys((*listed, *written))
     templates = dict.fromkeys(map(attrgetter("template_id"), texts))
-    found = {"models": models, "occupations": occupations, "template_ids": templates}
-    about = {name: tuple(values) for name, values in found.items()} | {"group_column": group_column}
+    about: dict[str, Any] = {"models": tuple(models), "occupations": tuple(occupations)}
+    about |= {"template_ids": tuple(templates), "group_column": group_column}
     return stored.documents(design.study, texts, stored.evidence, stored.languages, **about, imported=True)
 
 

@@ -53,7 +53,7 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
 def declines(text: str) -> bool:
     """Say whether `text_outcome` is that a text declines; no rule stands before those but that of no text."""
     start = plain(text, LOOKED_AT).lower()[:START]
-    return any(rule.compiled.search(start) for rule in text_rules().rules if rule.outcome == DECLINES)
+    return any(rule.outcome == DECLINES and rule.compiled.search(start) for rule in text_rules().rules)
 
 
 @cache

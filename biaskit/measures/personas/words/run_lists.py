@@ -134,7 +134,7 @@ def _elsewhere(
 ) -> dict[str, FloatArray]:
     """Count words per gender in the model's other occupations, in texts of the same origin."""
     own = _counts_by_gender(documents, comparison.texts)
-    return {gender: counts - own.get(gender, 0.0) for gender, counts in of_kind.items()}
+    return dict(of_kind) | {gender: of_kind[gender] - counts for gender, counts in own.items()}
 
 
 def _counts_by_gender(documents: TextDocuments, texts: Iterable[TextDocument]) -> dict[str, FloatArray]:
