@@ -26,7 +26,7 @@ from fakes.api_cases import (
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.errors import ModelError
-from biaskit.models.api import checks, wire
+from biaskit.models.api import checks, text_checks, wire
 from biaskit.models.api.abilities import Abilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
@@ -284,7 +284,7 @@ def test_what_is_found_and_that_it_is_right(name: str) -> None:
 
 def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
     """It may be shorter than the default one: a prompt with it then has fewer tokens than one without."""
-    behaviour = Behaviour(default_system=2 * f"{checks.SYSTEM} ")
+    behaviour = Behaviour(default_system=2 * f"{text_checks.SYSTEM} ")
     with ApiServer(MODEL, behaviour) as server, measured(server) as scorer:
         assert scorer.abilities.takes_system
         assert "system role: supported" in everything_said(scorer.abilities)
@@ -321,7 +321,8 @@ def test_what_was_found_is_kept_with_the_run() -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits of a fraction of a second."""
-    monkeypatch.setattr(checks, "QUESTION_S", 0.3)
+    for asking in (checks, text_checks):
+        monkeypatch.setattr(asking, "QUESTION_S", 0.3)
     monkeypatch.setattr(checks, "ECHO_S", 0.3)
     monkeypatch.setattr(wire, "CONNECT_S", 0.1)
 

@@ -27,9 +27,9 @@ from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.models.api.answer_files import AnswerFiles
 from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide, reasons_first
-from biaskit.models.api.checks import LEAST
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.scorer import bound_form
+from biaskit.models.api.text_checks import LEAST
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
 from biaskit.records import Failed, PromptCell, Sample, Scored, TargetWord
