@@ -5,8 +5,9 @@ It is not signed: whoever can write in the folder can write this file too. It sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError, computed_field
 
@@ -16,8 +17,10 @@ from biaskit.common.wording import count
 from biaskit.errors import RunError
 
 FILE = "verification.json"
+MOST_NAMED = 3
 Outcome = Literal["agrees", "differs", "not-checked"]
 _RECORD = Inputs(RunError, most=64 * 2**20)
+Pair = tuple[Mapping[str, Any], Any]  # a stored row and the request that it answers
 
 
 class Check(BaseModel, frozen=True):
@@ -31,6 +34,18 @@ class Check(BaseModel, frozen=True):
     beyond: int = 0  # those of them beyond the tolerance, or not the same
     largest: float | None = None  # difference in natural log-probability
     tolerance: float | None = None
+
+    @classmethod
+    def of(cls, name: str, faults: Sequence[str], fine: str, model: str = "") -> Check:
+        """Make a check that differs where anything is at fault: first faults are named, others counted."""
+        more = f"; and {len(faults) - MOST_NAMED:,} more" if len(faults) > MOST_NAMED else ""
+        text = "; ".join(faults[:MOST_NAMED]) + more if faults else fine
+        return cls(name=name, outcome="differs" if faults else "agrees", text=text, model=model)
+
+    @classmethod
+    def left_out(cls, name: str, why: str, model: str = "") -> Check:
+        """Make a check of what could not be checked."""
+        return cls(name=name, outcome="not-checked", text=why, model=model)
 
     @property
     def shown(self) -> str:
