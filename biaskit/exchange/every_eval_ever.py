@@ -19,6 +19,7 @@ from biaskit.runs.collection import Model, StoredRun
 
 NEITHER = f"{NO_DIRECTION}; lower_is_better is false because the schema requires a value"
 UNSTATED = "unknown"
+MORE = "additional_details"  # what the schema has no field for
 
 
 def as_every_eval_ever(source: Source) -> ExportFiles:
@@ -55,17 +56,13 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
     }
-    document["source_metadata"] = _with_details(source, command=run.manifest.command)
-    document["eval_library"] = _with_details(library, signature=run.manifest.signature)
-    document["model_info"] = _with_details({"name": model.label, "id": ident}, **details)
+    document["source_metadata"] = {**source, MORE: {"command": run.manifest.command}}
+    document["eval_library"] = {**library, MORE: {"signature": run.manifest.signature}}
+    document["model_info"] = {"name": model.label, "id": ident, MORE: details}
     document["evaluation_results"] = [_result(run, model, result) for result in results]
     if model.last_answered:
         document["evaluation_timestamp"] = model.last_answered
     return document
-
-
-def _with_details(stated: Mapping[str, Any], **details: str) -> dict[str, Any]:
-    return {**stated, "additional_details": details}
 
 
 def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
@@ -94,9 +91,9 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
         "evaluation_result_id": name,
         "evaluation_name": f"{study}: {name}",
         "source_data": {"dataset_name": study, "source_type": "other"},
-        "metric_config": _with_details(metric, direction=NEITHER),
+        "metric_config": {**metric, MORE: {"direction": NEITHER}},
         "score_details": details,
-        "generation_config": {"additional_details": about},
+        "generation_config": {MORE: about},
     }
 
 

@@ -126,9 +126,9 @@ class Manifest(_Table):
             raise RunError(f"{self._run}: its manifest does not name the imported file. Analyse it again.")
         return found or None
 
-    def design(self, overrides: Mapping[str, Any] | None = None) -> Design:
-        """Read what was asked; `overrides` may set analysis keys only."""
-        return self.kind.read(self.resolved, overrides)
+    def design(self) -> Design:
+        """Read what was asked."""
+        return self.kind.read(self.resolved)
 
     def as_json(self) -> dict[str, Any]:
         """Return what the file holds: no field that was never set, and no shard of a whole run."""
