@@ -353,6 +353,13 @@ def test_an_area_of_one_occupation_is_no_mean_and_says_so(usual: Content) -> Non
     assert "single occupations" not in [entry.text for entry in plot.legend]
 
 
+def test_an_area_without_an_interval_is_said_to_have_none(usual: Content) -> None:
+    one = [{**r, "ci_low": None, "ci_high": None} for r in rows_of(usual, "text_transfer")]
+    plot = only(areas, with_table(usual, "text_transfer", one, "personas"), "personas")["transfer"].plot
+    assert "without an interval" in plot.caption
+    assert "bars" not in plot.caption
+
+
 def test_a_scatter_says_where_labels_corrected_its_shares(usual: Content) -> None:
     assert "bars: Wilson" in only(scatter, usual, "personas")["scatter"].plot.caption
     columns = ("share_corrected", "corrected_low", "corrected_high", "corrected_se", "nonbinary_corrected")
