@@ -356,7 +356,7 @@ def test_an_area_of_one_occupation_is_no_mean_and_says_so(usual: Content) -> Non
 def test_an_area_without_an_interval_is_said_to_have_none(usual: Content) -> None:
     one = [{**r, "ci_low": None, "ci_high": None} for r in rows_of(usual, "text_transfer")]
     plot = only(areas, with_table(usual, "text_transfer", one, "personas"), "personas")["transfer"].plot
-    assert "without an interval" in plot.caption
+    assert "without intervals" in plot.caption
     assert "bars" not in plot.caption
 
 

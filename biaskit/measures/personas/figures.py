@@ -168,7 +168,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     if len(jobs) == 1 and jobs != [UNNAMED]:
         over = _CAPTIONS["of_one"].format(cut(jobs[0]))
     elif not defined(means, "ci_low"):
-        over = _CAPTIONS["of_texts"]
+        over = _CAPTIONS["no_interval"]
     elif any(row.get("se") for row in means):
         over = _CAPTIONS["over_texts"]
     across = _CAPTIONS["with_without"] * any(trained_on != tested_on for trained_on, tested_on in cells)
