@@ -227,6 +227,17 @@ def test_names_at_points_stand_off_the_intervals() -> None:
     assert placed == {"above": ((0.1, 0.7), "bottom"), "below": ((0.9, 0.2), "top")}
 
 
+def test_a_name_that_would_cover_another_is_left_out() -> None:
+    axis = shares("share")
+    left, right = Spot("mechanical engineer", 0.1, 0.95), Spot("skincare specialist", 0.98, 0.95)
+    apart = replace(right, y=0.5)
+    for spots, n in (((left, right), 1), ((left, apart), 2)):
+        square = Square("", axis, axis, {Mark("#000000", "o"): spots}, [], spots)
+        with rules():
+            [axes] = draw(Plot([Band([square])], ""), NARROW).get_axes()
+        assert len(axes.texts) == n
+
+
 def test_effects_stand_at_their_estimates_with_settings_apart(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:

@@ -84,7 +84,9 @@ def _curves(view: View, rows: Sequence[Row]) -> Iterator[Square]:
     rows = sorted(rows, key=lambda row: row["value"])
     values = distinct(rows, "value")
     room = 0.06 * (values[-1] - values[0])
-    x = Axis(cut(rows[0]["axis"], 24), values[0] - room, values[-1] + room, ticks=values)
+    low = values[0] - room
+    # An axis that begins below 0 shows signs, and steps have none.
+    x = Axis(cut(rows[0]["axis"], 24), low if values[0] < 0 else max(low, 0), values[-1] + room, ticks=values)
     for name, (ends, title) in CURVES.items():
         spots = []
         for row in rows:

@@ -30,7 +30,6 @@ _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
 """Most panels in a line: squares, panels that share short names, panels with long names or own rows; in a
 narrow one each stands alone."""
 _LONG = 24
-_LETTER = 0.022  # of a square's width
 _TITLE = 0.7  # of a panel's width that a title may take, in letters
 _STYLE = Path(__file__).with_name("style.mplstyle")
 _INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
@@ -258,18 +257,24 @@ def _draw_square(axes: Axes, square: Square, letters: int) -> None:
             axes.vlines(xs, lows, highs, color=mark.colour, lw=0.6)
         axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     edge = 0.08 * (square.y.high - square.y.low)
+    taken: list[tuple[float, float, float]] = []  # of each name: its ends along x and its middle along y
     for spot in square.named:
         low, high = (spot.low, spot.high) if spot.low == spot.low else (spot.y, spot.y)
         # Off its interval, on the side that faces away from the diagonal and its line, inside the frame.
         over = low < square.y.low + edge or (spot.y > spot.x and high < square.y.high - edge)
         shift, up = (3, "bottom") if over else (-3, "top")
         name, place = cut(spot.name, 20), (spot.x - square.x.low) / (square.x.high - square.x.low)
-        half = _LETTER * len(name) / 2
+        half = len(name) / (2 * _TITLE * letters)
         side = "left" if place < 0.5 else "right"
         if half <= place <= 1 - half:
             side = "center"
+        start, base = place - half * {"left": 0, "center": 1, "right": 2}[side], high if over else low
+        middle = base + edge / 2 * (1 if over else -1)
+        if any(start < e and s < start + 2 * half and abs(middle - y) < edge for s, e, y in taken):
+            continue
+        taken.append((start, start + 2 * half, middle))
         axes.annotate(
-            name, (spot.x, high if over else low), (0, shift), textcoords="offset points",
+            name, (spot.x, base), (0, shift), textcoords="offset points",
             ha=side, va=up, bbox={"facecolor": "white", "linewidth": 0, "pad": 0.5}, zorder=1.5,
         )  # fmt: skip
 
