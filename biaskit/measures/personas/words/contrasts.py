@@ -195,12 +195,12 @@ def _statistics(scores: Scores, contrast: Contrast) -> _Statistics:
     """Compute the length of a contrast's list and the largest |z| over the words of any side, per row."""
     against = [scores.z(contrast.target, members) for members in contrast.against]
     marked = _is_marked(against, scores.counts_of(contrast.target))
+    rows, words = np.divmod(np.flatnonzero(marked), marked.shape[1])  # few: counted alone
+    length = np.bincount(rows, minlength=len(marked))
+    length_beyond = np.bincount(rows[~scores.left_out[words]], minlength=len(marked))
     total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
-    length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1, initial=0.0)
-    # Few words are left out: removing them takes a tenth of the time of gathering all others.
-    left_out = np.flatnonzero(scores.left_out)
-    length_beyond = length - np.count_nonzero(marked[:, left_out], axis=1)
-    total[:, left_out] = 0.0
+    max_z = total.max(axis=1, initial=0.0)
+    total[:, np.flatnonzero(scores.left_out)] = 0.0  # faster than to gather all others
     return _Statistics(length, max_z, length_beyond, total.max(axis=1, initial=0.0))
 
 

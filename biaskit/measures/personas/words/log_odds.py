@@ -5,7 +5,6 @@ Everything is vectorised over leading dimensions: two hundred shuffles of the la
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -29,7 +28,8 @@ FIXED_CALIBRATION_WORDS = tuple(words_of_kind("personas")["calibration_words"]["
 # They tell who speaks, and are marked for that and not by chance, whatever the calibration.
 SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
 
-_PEAK = 1 / (1 + math.exp(2.39935728052))  # where √(q (1 − q)) log((1 − q)/q) is largest
+_LOGITS = np.linspace(0.0, 2.39935728052, 1_025)  # log((1 − q)/q); at the last one f(q) is largest
+_SHARES, _PARTS = 1 / (1 + np.exp(_LOGITS)), _LOGITS / (2 * np.cosh(_LOGITS / 2))  # q, f(q)
 _CELLS_AT_ONCE = 1 << 16  # half a megabyte of doubles: the few arrays of a step stay in the cache
 
 
@@ -83,8 +83,8 @@ class Regularised:
     """What the log-odds of R rows of counts need beside the counts (Algorithm 3)."""
 
     prior: FloatArray  # [R or 1, W], P; 0 outside the topic vocabulary
-    by_r: Sequence[FloatArray]  # 1 / r_i of both groups, [R, 1] each; NaN where undefined
-    totals: Sequence[FloatArray]  # N_i = n_i + Σ a_i, likewise
+    by_r: FloatArray  # [2, R, 1], 1 / r_i of both groups; NaN where undefined
+    totals: FloatArray  # [2, R, 1], N_i = n_i + Σ a_i
 
     def z(self, target: FloatArray, unmarked: FloatArray) -> FloatArray:
         """Score rows of counts, `[R, W]`.
@@ -99,7 +99,7 @@ class Regularised:
         a += target  # T_1 + a_1
         b = prior * self.by_r[1]
         b += unmarked
-        z = self.totals[1] - b
+        z: FloatArray = self.totals[1] - b
         z *= a
         np.log(z, out=z)
         scratch = self.totals[0] - a
@@ -115,27 +115,33 @@ class Regularised:
 
     def at(self, rows: slice, words: IntArray | slice = slice(None)) -> Regularised:
         """Take some rows and words; the totals stay those of all words."""
-        by_r, totals = [group[rows] for group in self.by_r], [group[rows] for group in self.totals]
-        return Regularised(self.prior[:, words], by_r, totals)
+        return Regularised(self.prior[:, words], self.by_r[:, rows], self.totals[:, rows])
 
-    def bound(self, most: FloatArray) -> FloatArray:
-        """Bound |z| of each word over all rows, `[W]`; both groups together have it at most `most` times.
+    def cells(self, flat: IntArray) -> Regularised:
+        """Take single cells, by their places in rows of W words."""
+        rows, words = np.divmod(flat, self.prior.shape[1])
+        return Regularised(self.prior[0, words], self.by_r[:, rows, 0], self.totals[:, rows, 0])
 
-        Formula: √S (f(q) + ½ log ρ) as in methods/words#reach. Infinite for a word that can be all there is,
-            NaN if a row is NaN.
+    def floors(self, most: FloatArray, least: float) -> FloatArray:
+        """Find counts of both groups from which on no row's |z| is as large as `least`, `[2, W]`.
+
+        Formula: min(x, y) ≥ q S, S the largest and √S (f(q) + ½ log ρ) = least, as in methods/words#reach.
+            Both groups together have a word at most `most` times `[W]`; at or below 0: |z| is smaller in
+            every row. Infinite where no count is enough, NaN if a row is NaN.
         """
         prior, by_r, totals = self.prior[0], self.by_r, self.totals
-        largest = most + prior * (by_r[0] + by_r[1]).max()  # S
-        q = np.maximum(prior * np.min(by_r) / largest, _PEAK)
+        largest = most + prior * by_r.sum(axis=0).max()  # S
         ratio = np.zeros(prior.shape)
         for ours, theirs in ((0, 1), (1, 0)):
             above = totals[ours].max() - prior * by_r[ours].min()
             below = totals[theirs].min() - most - prior * by_r[theirs].max()
             above = np.divide(above, below, out=np.full(prior.shape, np.inf), where=below > 0)
             ratio = np.maximum(ratio, above)
-        of_parts = np.sqrt(q * (1 - q)) * np.log((1 - q) / q)
-        bound: FloatArray = np.sqrt(largest) * (of_parts + np.log(ratio) / 2) * (1 + 1e-9)  # rounding
-        return bound
+        of_parts = (least / np.sqrt(largest) - np.log(ratio) / 2) * (1 - 1e-9)  # rounding
+        # Between two places of the table the larger q is taken.
+        q = np.interp(of_parts, _PARTS[1:], _SHARES[:-1], left=np.inf, right=0.0)
+        floors: FloatArray = (q * largest - prior * by_r.min(axis=1)) * (1 + 1e-6)
+        return floors
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,31 +180,26 @@ class LogOdds:
         """Compute prior, 1 / r and totals of rows."""
         groups = (target, unmarked)
         prior = self.blend(topic, groups)
-        lengths = [counts.sum(axis=1, keepdims=True) for counts in groups]
+        lengths = np.sum(groups, axis=2, keepdims=True)
         return self.terms(prior, lengths, self.scales(prior, groups))
 
-    def terms(
-        self, prior: FloatArray, lengths: Sequence[FloatArray] | FloatArray, by_r: Sequence[FloatArray]
-    ) -> Regularised:
-        """Add up the groups' totals from n_G and n_U and 1 / r, `[R, 1]` each."""
+    def terms(self, prior: FloatArray, lengths: FloatArray, by_r: FloatArray) -> Regularised:
+        """Add up the groups' totals from n_G and n_U and 1 / r, `[2, R, 1]` both."""
         mass = prior.sum(axis=1, keepdims=True)
         # With one word in all, the odds are 0 / 0.
         mass[np.count_nonzero(prior, axis=1) < 2] = np.nan
-        return Regularised(
-            prior, by_r, [n + mass * of_group for n, of_group in zip(lengths, by_r, strict=True)]
-        )
+        return Regularised(prior, by_r, lengths + mass * by_r)
 
-    def scales(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
-        """Compute 1 / r of both groups, `[R, 1]`, from the words that can be calibration words."""
+    def scales(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """Compute 1 / r of both groups, `[2, R, 1]`, from the words that can be calibration words."""
         if self.method != "calibrated":
-            return [np.ones((len(groups[0]), 1))] * 2
+            return np.ones((2, len(groups[0]), 1))
         chosen = calibration_words(prior, groups, self.fixed)
         columns = np.flatnonzero(chosen.any(axis=0))
         chosen = chosen[:, columns]
         weight = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
-        uses = [(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups]
-        weights = [np.where((n > 0) & (weight > 0), weight, np.nan) for n in uses]
-        return [n / some for n, some in zip(uses, weights, strict=True)]
+        uses = np.array([(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups])
+        return uses / np.where((uses > 0) & (weight > 0), weight, np.nan)
 
     def blend(self, topic: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Make the prior P, `[1 or R, W]`; only a `released` one hangs on the groups."""

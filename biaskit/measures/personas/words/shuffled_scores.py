@@ -19,6 +19,8 @@ from biaskit.measures.personas.words.log_odds import (
 from biaskit.measures.personas.words.shuffles import Shuffles
 from biaskit.stats.arrays import BoolArray, FloatArray
 
+_GATHERED = 3  # so many times longer takes a cell alone
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -29,6 +31,7 @@ class Scores:
     counts: Sequence[FloatArray]
     left_out: BoolArray  # [V]
     terms: Regularised | None = None  # of the two labels there are, where V are not all words
+    floors: FloatArray | None = None  # [2, V]: from these counts on, z is not looked at and 0
     _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
     _sums: dict[Labels, FloatArray] = field(default_factory=dict)
 
@@ -48,7 +51,14 @@ class Scores:
             if terms is None:
                 topic = self.texts.topic(ours, theirs, (*target, *against))
                 terms = self.log_odds.regularise(ours, theirs, topic)
-            z = terms.z(ours, theirs)
+            far = None
+            if self.floors is not None:
+                far = np.flatnonzero(~((ours >= self.floors[0]) & (theirs >= self.floors[1])))
+            if far is None or far.size * _GATHERED > ours.size:
+                z = terms.z(ours, theirs)
+            else:
+                z = np.zeros(ours.shape)
+                z.ravel()[far] = terms.cells(far).z(ours.ravel()[far], theirs.ravel()[far])
             if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
                 z = z * (ours + theirs > 0)
             self._known[target, against] = z
@@ -64,29 +74,32 @@ def shuffled_scores(
 ) -> Iterator[Scores]:
     """Score n shuffles of the labels in blocks, by methods of one prior; of two labels the words that matter.
 
-    `least`: the smallest |z| that matters by each; a word that reaches it in no shuffle is left out, unless
-    the prior is rounded. If a shuffle is undefined (its z is NaN), every word stays; so it does without
-    `least`.
+    `least`: the smallest |z| that matters by each; one that is certainly smaller may be 0, and a word that
+    reaches it in no shuffle is left out, unless the prior is rounded. If a shuffle is undefined (its z is
+    NaN), every word stays; so it does without `least`.
     """
     of_texts = texts.labels, texts.strata
     shuffles = Shuffles.of(*of_texts, rng, n, groups=texts.groups, weights=texts.weights)
     places, terms = np.arange(len(texts.words)), list[Regularised | None]([None] * len(methods))
+    floors = list[FloatArray | None]([None] * len(methods))
     if least is not None and len(texts.groups) == 2 and methods[0].prior.rounding == "exact":
         weights = np.ones(len(texts.labels)) if texts.weights is None else texts.weights.max(axis=0)
         most = texts.counts.T @ weights  # how often a label can have a word
         every = list(_terms(shuffles, texts, methods, most))
-        bounds = [of_method.bound(most) for of_method in every]
-        places = np.flatnonzero((~(np.array(bounds) < np.array(least)[:, None])).any(axis=0))
+        found = [of_method.floors(most, value) for of_method, value in zip(every, least, strict=True)]
+        places = np.flatnonzero((~(np.array(found) <= 0)).any(axis=(0, 1)))
         terms = [of_method.at(slice(None), places) for of_method in every]
+        floors = [of_method[:, places].astype(np.float32) for of_method in found]
     some, left_out = texts.counts[:, places], texts.left_out[places]
     for rows in shuffles.blocks(len(places)):
         counted = shuffles.counted(some, rows)
         if None in terms:
             counted = counted.astype(np.float64)  # what is blended needs every digit
-        for of_method, odds in zip(terms, methods, strict=True):
+        for odds, of_method, least_counts in zip(methods, terms, floors, strict=True):
             here = of_method and of_method.at(rows)
             for block in blocks_of_rows(counted.shape[1], len(places)):
-                yield Scores(odds, texts, list(counted[:, block]), left_out, here and here.at(block))
+                some_terms = here and here.at(block)
+                yield Scores(odds, texts, list(counted[:, block]), left_out, some_terms, least_counts)
 
 
 def _terms(

@@ -71,15 +71,16 @@ class Shuffles:
         dense, by_word = table[:, often].toarray(), csr_matrix(table[:, ~often].T)
         labels = np.ascontiguousarray(self.labels[rows].T)  # [documents, R]
         found: FloatArray = np.zeros((self.n_groups, labels.shape[1], counts.shape[1]), dtype=table.dtype)
-        # Without weights the last group has what the others leave.
         for group in range(self.n_groups - (self.weights is None)):
             weighs = (labels == group).astype(table.dtype)
             if self.weights is not None:
                 weighs *= self.weights[group][:, None]
             found[group][:, often] = weighs.T @ dense
             found[group][:, ~often] = (by_word @ weighs).T
-        if self.weights is None:
-            found[-1] = np.asarray(table.sum(axis=0)) - found[:-1].sum(axis=0)
+        if self.weights is None:  # the last group has what the others leave
+            found[-1] = np.asarray(table.sum(axis=0))
+            for group in range(self.n_groups - 1):
+                found[-1] -= found[group]
         return found
 
 
