@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import share_interval
 from biaskit.stats.resampling import shuffled_within
 from biaskit.stats.swaps import reaches
@@ -40,8 +40,8 @@ class Sample:
 
     counts: csr_matrix  # [documents, W], of the words that may be used
     labels: BoolArray  # [documents, 1 + shuffles]: whether of the first group
-    strata: NDArray[np.str_]  # [documents]
-    units: NDArray[np.str_]  # [documents]: copies have the same, and do not judge one another
+    strata: IntArray  # [documents], in the order of their names
+    units: IntArray  # [documents]: copies have the same, and do not judge one another
 
     @classmethod
     def shuffled(
@@ -54,10 +54,10 @@ class Sample:
         units: Sequence[str] | None = None,
     ) -> Sample:
         """Shuffle labels within strata `n_shuffles` times; `units` are equal for copies, by default none."""
-        observed, of_units = np.asarray(is_first, dtype=np.bool_), units or list(map(str, range(len(strata))))
+        observed, of_units = np.asarray(is_first, dtype=np.bool_), units or range(len(strata))
         labels = np.vstack([observed, shuffled_within(strata, observed, rng, n_shuffles)])
-        names = np.asarray(strata, dtype=np.str_)
-        return cls(counts, np.ascontiguousarray(labels.T), names, np.asarray(of_units, dtype=np.str_))
+        numbers = (np.unique(names, return_inverse=True)[1] for names in (strata, of_units))
+        return cls(counts, np.ascontiguousarray(labels.T), *numbers)
 
     @property
     def shares(self) -> csr_matrix:
@@ -111,7 +111,7 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
             left_out, taught = fold == number, fold != number
             learnt = _learnt(similarity[np.ix_(taught, taught)], targets[taught])
             scores[left_out] = similarity[np.ix_(left_out, taught)] @ learnt
-        for group in _groups(sample.strata, fold):
+        for group in _groups(sample.strata * FOLDS + fold):
             won, compared = _wins(scores[group], sample.labels[group])
             wins, pairs = wins + won, pairs + compared
     areas = np.divide(wins, pairs, out=np.full(wins.shape, CHANCE), where=pairs > 0)
@@ -184,7 +184,7 @@ def _scale(shares: csr_matrix | FloatArray, n_words: float) -> FloatArray:
     return np.where(mean > 0, 1.0 / np.sqrt(mean + PRIOR_WORDS / max(n_words, 1.0)), 0.0)
 
 
-def _targets(labels: BoolArray, strata: NDArray[np.str_]) -> FloatArray:
+def _targets(labels: BoolArray, strata: IntArray) -> FloatArray:
     """Make what is learnt, as `labels` `[documents, …]`: the label less its mean over the stratum."""
     targets = labels.astype(np.float64)
     for stratum in np.unique(strata):
@@ -200,7 +200,7 @@ def _learnt(similarity: FloatArray, targets: FloatArray) -> FloatArray:
     return learnt
 
 
-def folds(strata: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.int64]:
+def folds(strata: IntArray, rng: np.random.Generator) -> IntArray:
     """Give each document a fold, blind to labels: two by two from each shuffled stratum, in turn."""
     fold, n_twos = np.empty(len(strata), dtype=np.int64), 0
     for stratum in np.unique(strata):
@@ -227,21 +227,19 @@ def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, floa
     return float(low), float(high)
 
 
-def _groups(*keys: NDArray[np.str_] | NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Group the places of the documents that agree in every key."""
-    number_of = np.unique(np.rec.fromarrays(keys), return_inverse=True)[1]
-    return [np.flatnonzero(number_of == number) for number in range(number_of.max() + 1)]
+def _groups(number_of: IntArray) -> list[IntArray]:
+    """Group the places of the documents that have the same number."""
+    return [np.flatnonzero(number_of == number) for number in np.unique(number_of)]
 
 
 def _won(scores: FloatArray, is_first: BoolArray) -> FloatArray:
     """Count the pairs of each document, `[n]`, in which the first group's scores higher, ties half."""
-    from scipy.stats import rankdata
-
-    rounded = np.round(scores, _DIGITS)
-    below: FloatArray = rankdata(rounded)
+    rounded, won = np.round(scores, _DIGITS), np.empty(len(scores))
     for side in (is_first, ~is_first):
-        below[side] -= rankdata(rounded[side])
-    return np.where(is_first, below, is_first.sum() - below)
+        others = np.sort(rounded[~side])
+        below = np.searchsorted(others, rounded[side]) + np.searchsorted(others, rounded[side], "right")
+        won[side] = below / 2 if side is is_first else len(others) - below / 2
+    return won
 
 
 def _wins(scores: FloatArray, is_first: BoolArray) -> tuple[FloatArray, FloatArray]:

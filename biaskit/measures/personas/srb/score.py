@@ -15,10 +15,10 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
@@ -28,12 +28,12 @@ from biaskit.measurement import words as words_of_kind
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
+from biaskit.measures.personas.words.log_odds import blocks_of_rows
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 
-Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
 WORDS_NAMED = 10
 
 _LISTED: Mapping[str, str] = words_of_kind("personas")["pronouns"]
@@ -251,18 +251,19 @@ class _Targets:
         return matched
 
     @cached_property
-    def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
+    def shuffled(self) -> tuple[ShuffledZ, _Lists, _Lists] | str:
         """Lists of the observed lengths under shuffled labels, or why there are none."""
         if isinstance(self.null, str):
             return self.null
         made = self.null()
         if undefined := int(np.isnan(made.z.sum(axis=1)).sum()):
             return f"{undefined} of {len(made.z)} shuffles leave a gender without calibration words"
-        allowed = mask(made.words, lambda word: self.has(word) and word not in self.left_out)
+        known = set(made.words).intersection(*(vectors.words for vectors in self.vectors))
+        allowed = mask(made.words, known.difference(self.left_out).__contains__)
         n_female, n_male = len(self.z_of["female"]), len(self.z_of["male"])
-        female = _top(np.where(made.in_female & allowed, made.z, -np.inf), n_female)
-        male = _top(np.where(made.in_male & allowed, -made.z, -np.inf), n_male)
-        if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
+        female = _top(made.z, made.in_female & allowed, n_female)
+        male = _top(made.z, made.in_male & allowed, n_male, sign=-1)
+        if empty := np.count_nonzero((female.sizes == 0) | (male.sizes == 0)):
             return f"{empty} of {len(made.z)} shuffles leave a gender without words"
         return made, female, male
 
@@ -344,11 +345,29 @@ class ShuffledZ:
     in_male: BoolArray
 
 
-def _top(z: FloatArray, n: int) -> list[Places]:
-    """Find the places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
-    last = max(z.shape[1] - n, 0)
-    cut = np.partition(z, last, axis=1)[:, last : last + 1]
-    return list(map(np.flatnonzero, (z >= cut) & (z > -np.inf)))
+class _Lists(NamedTuple):
+    """The words of several lists, as places among those of the compared texts, one list after the other."""
+
+    places: IntArray
+    sizes: IntArray  # [lists]
+
+    def mean_nearest(self, distances: FloatArray) -> FloatArray:
+        """Average over candidates the smallest of a list's `distances` `[W, candidates]`, `[lists]`."""
+        starts = self.sizes.cumsum() - self.sizes
+        nearest: FloatArray = np.minimum.reduceat(distances[self.places], starts, axis=0).mean(axis=1)
+        return nearest
+
+
+def _top(z: FloatArray, among: BoolArray, n: int, *, sign: int = 1) -> _Lists:
+    """Find the n words of the largest `sign` · z among some of each row `[S, W]`, more at equal z."""
+    found = []
+    for rows in blocks_of_rows(*z.shape):
+        those = np.where(among[rows], sign * z[rows], -np.inf)
+        last = max(z.shape[1] - n, 0)
+        cut = np.partition(those, last, axis=1)[:, last : last + 1]
+        row, places = np.divmod(np.flatnonzero((those >= cut) & (those > -np.inf)), z.shape[1])
+        found.append(_Lists(places, np.bincount(row, minlength=len(those))))
+    return _Lists(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def _against_null(
@@ -359,13 +378,12 @@ def _against_null(
         return {}, targets.shuffled
     shuffled, of_women, of_men = targets.shuffled
     words, vectors = shuffled.words, targets.vectors[0]
-    used = np.unique(np.concatenate([*of_women, *of_men]))
+    used = np.unique(np.concatenate([of_women.places, of_men.places]))
     c = vectors.rows(candidates)[0]
     used_targets = vectors.rows([words[place] for place in used.tolist()])[0]
     distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
     distances[used] = _distances(used_targets, c)
-    to_women = np.array([distances[places].min(axis=0).mean() for places in of_women])
-    scores = to_women - np.array([distances[places].min(axis=0).mean() for places in of_men])
+    scores = of_women.mean_nearest(distances) - of_men.mean_nearest(distances)
     mean, sd = float(scores.mean()), float(scores.std(ddof=1))
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
     null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}

@@ -66,6 +66,8 @@ def transfer_rows(
     documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
 ) -> Iterator[Row]:
     """Yield the rows of text_transfer.csv: four for each model and occupation, then four means over them."""
+    from threadpoolctl import threadpool_limits
+
     n_pairs, done = len(documents.models) * len(documents.occupations), 0
     for model in documents.models:
         usable = ~says_gender(documents.tokens.words, lists.names[model])
@@ -79,11 +81,12 @@ def transfer_rows(
             for origin in (INFERRED, REQUESTED):
                 compared = lists.compared(model, occupation, origin)
                 samples[origin] = _sample(documents, study, model, origin, compared, usable)
-            for cell in CELLS:
-                area = _area(samples[cell[0]], samples[cell[1]], study, [model, occupation, *cell])
-                areas_of[cell].append(area)
-                if occupation != ALL:  # texts without an occupation: the mean is theirs
-                    yield _row(model, occupation, cell, area, study)
+            with threadpool_limits(limits=1):  # the last digits must not depend on the number of cores
+                for cell, areas in areas_of.items():
+                    areas.append(_area(samples[cell[0]], samples[cell[1]], study, [model, occupation, *cell]))
+            if occupation != ALL:  # texts without an occupation: the mean is theirs
+                for cell, areas in areas_of.items():
+                    yield _row(model, occupation, cell, areas[-1], study)
         for cell, areas in areas_of.items():
             if areas:
                 yield _row(model, ALL, cell, _mean(areas, over_texts=documents.imported), study)
@@ -128,14 +131,11 @@ def _sample(
 
 
 def _area(taught: _Used | str, judged: _Used | str, study: PersonasStudy, row_key: Sequence[str]) -> _Area:
-    from threadpoolctl import threadpool_limits
-
     if isinstance(taught, str) or isinstance(judged, str):
         return _Area(reason=taught if isinstance(taught, str) else str(judged))
     rng = generator(study.seed, "text_transfer", row_key)
-    with threadpool_limits(limits=1):  # the last digits must not depend on the number of cores
-        held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
-        found = at_one_size(taught[0], judged[0], rng)
+    held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
+    found = at_one_size(taught[0], judged[0], rng)
     if found is None:
         return _Area(reason="no prompt has texts of women and of men besides the training texts")
     lengths = []
