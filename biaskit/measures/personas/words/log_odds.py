@@ -161,6 +161,11 @@ class LogOdds:
             known = f"choose one of {', '.join(METHODS)}.{nearest(self.method, METHODS)}"
             raise UsageError(f"no method {self.method!r}: {known}")
 
+    @property
+    def calibrates(self) -> bool:
+        """Whether there are calibration words, and a hybrid prior."""
+        return self.method == "calibrated"
+
     def z(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> FloatArray:
         """Score every word of R rows, target against unmarked: z of its log-odds, `[R, W]`.
 
@@ -192,7 +197,7 @@ class LogOdds:
 
     def scales(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Compute 1 / r of both groups, `[2, R, 1]`, from the words that can be calibration words."""
-        if self.method != "calibrated":
+        if not self.calibrates:
             return np.ones((2, len(groups[0]), 1))
         chosen = calibration_words(prior, groups, self.fixed)
         columns = np.flatnonzero(chosen.any(axis=0))
@@ -203,7 +208,7 @@ class LogOdds:
 
     def blend(self, topic: FloatArray, groups: tuple[FloatArray, FloatArray]) -> FloatArray:
         """Make the prior P, `[1 or R, W]`; only a `released` one hangs on the groups."""
-        if self.method != "calibrated":
+        if not self.calibrates:
             return topic
         return _hybrid_prior(topic, self.english, self.prior, groups)
 

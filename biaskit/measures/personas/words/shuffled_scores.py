@@ -119,7 +119,7 @@ def _terms(
     can_be = methods[0].fixed | (most >= of_heavy[..., :-1].min() - TIED)
     for odds in methods:
         prior = odds.blend(topic, (topic, topic))
-        few = np.flatnonzero(can_be | most_frequent(prior)[0])
+        few = np.flatnonzero(odds.calibrates & (can_be | most_frequent(prior)[0]))
         ours, theirs = counted(texts.counts[:, few])
         by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], (ours, theirs))
         yield odds.terms(prior, of_heavy[..., -1:], by_r)
