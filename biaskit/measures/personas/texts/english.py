@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.corpora.loaders import english_counts
@@ -37,33 +39,38 @@ _SENTENCE = re.compile(r"[^.!?\n]+")
 _PRONOUNS = frozenset(_TOLD["pronouns"].split())
 
 
+class _Judged(NamedTuple):
+    words: Counter[str]
+    others: frozenset[str]  # words of other languages
+    english: bool | None
+
+
 @lru_cache(maxsize=1)  # a text is judged, and then read
+def _judged(text: str) -> _Judged:
+    return _judge(_words(text))
+
+
 def _words(text: str) -> Counter[str]:
     """Count the words of a text without pronouns, names (La Paz, José) and addresses, and its commas."""
-    capitals, found = text.isupper(), {",": text.count(",")}
+    capitals, found = text.isupper(), Counter({",": text.count(",")})
     if any(map(text.__contains__, _IN_ADDRESS)):
         text = _ADDRESS.sub("", text)
     text = _OF_NAME.sub("", text)
     ascii_only = text.isascii()  # has neither marks nor \u2019
     written = runs_of(_LETTERS, _AFTER_APOSTROPHE.sub(" ", text)) if ascii_only else _WORD.findall(text)
-    for word, n in Counter(filter(None, written)).items():
-        if read_as := _read_as(word, capitals):
-            found[read_as] = found.get(read_as, 0) + n
-    return Counter(found)
+    found.update(map(_read_as, filter(None, written), itertools.repeat(capitals)))
+    del found[""]
+    return found
 
 
 @lru_cache(maxsize=100_000)  # texts repeat their words
-def _read_as(word: str, capitals: bool) -> str | None:
+def _read_as(word: str, capitals: bool) -> str:
     lowered = word.lower()  # in English a sentence begins with The
     is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
     if not word.isascii():  # print has letters that are two: ﬁrst oﬃce
         lowered = unicodedata.normalize("NFKC", lowered[:40])
     counts = not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS)
-    return lowered if counts else None
-
-
-def _others(words: Counter[str]) -> list[str]:
-    return [word for word in words if word in OF_OTHERS or (not word.isascii() and _is_foreign(word))]
+    return lowered if counts else ""
 
 
 def _is_foreign(word: str) -> bool:
@@ -72,24 +79,26 @@ def _is_foreign(word: str) -> bool:
     return bool(_FOREIGN.search(word)) and plain not in _brown()
 
 
-def _judge(words: Counter[str]) -> bool | None:
-    n_words, others = words.total() - words[","], _others(words)
-    n_english = sum(map(words.__getitem__, filter(FUNCTION_WORDS.__contains__, words)))
+def _judge(words: Counter[str]) -> _Judged:
+    n_words, others = words.total() - words[","], OF_OTHERS.intersection(words)
+    if not "".join(words).isascii():
+        others |= {word for word in words if not word.isascii() and _is_foreign(word)}
+    n_english = sum(map(words.__getitem__, FUNCTION_WORDS.intersection(words)))
     n_others = sum(map(words.__getitem__, others))
     # Letters alone may be of loans: jalapeño, crème brûlée.
     needed = max(n_english, n_words / 2) if OF_OTHERS.isdisjoint(others) else n_english
     if len(others) >= FEWEST_KINDS and n_others > needed:
-        return False
+        return _Judged(words, others, False)
     is_list = 3 * words[","] >= n_words  # of skills
     few = n_words >= FEWEST_WORDS and n_english < LEAST_SHARE * n_words and not is_list
     if few and sum(n for word, n in words.items() if word in _brown()) < LEAST_KNOWN * n_words:
-        return False
-    return n_english > n_others or None
+        return _Judged(words, others, False)
+    return _Judged(words, others, n_english > n_others or None)
 
 
 def is_english(text: str) -> bool | None:
     """Judge one text: whether it is English, None where it says too little, as names alone do."""
-    return _judge(_words(text))
+    return _judged(text).english
 
 
 @cache
@@ -99,10 +108,10 @@ def _brown() -> frozenset[str]:
 
 def english_parts(text: str) -> str:
     """Blank a text in another language, or its sentences that are; what is left keeps its place."""
-    words = _words(text)
-    if _judge(words) is False:
+    judged = _judged(text)
+    if judged.english is False:
         return " " * len(text)
-    if len(_others(words)) < FEWEST_KINDS:
+    if len(judged.others) < FEWEST_KINDS:
         return text
     return _SENTENCE.sub(lambda part: " " * len(part[0]) if is_english(part[0]) is False else part[0], text)
 
@@ -120,8 +129,7 @@ class EnglishEvidence:
         """Judge one text as `is_english` does, and keep what it says."""
         if not text.strip():
             return None
-        found = _words(text)
-        english = _judge(found)
+        found, _, english = _judged(text)
         self.n_texts += 1
         self._n_foreign += english is False
         if english is None:
@@ -139,7 +147,7 @@ class EnglishEvidence:
         """Judge texts that say too little as most others are; where those are few or even, all together."""
         n_others = self.n_texts - self._n_untold
         if n_others <= MOST_FOREIGN * self.n_texts or 2 * self._n_foreign == n_others:
-            return _judge(self._untold)
+            return _judge(self._untold).english
         return 2 * self._n_foreign < n_others
 
     @property

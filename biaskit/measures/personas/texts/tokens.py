@@ -9,7 +9,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,7 +43,7 @@ def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
 
 def tokeniser(tokenizer: str) -> Callable[[str], list[str]]:
     """Return the function behind a name: looked up once for many texts."""
-    known = {"papers": _papers, "words": _words}
+    known: dict[str, Callable[[str], list[str]]] = {"papers": _papers_of, "words": _words}
     if tokenizer not in known:
         raise UsageError(
             f"Unknown tokenizer {tokenizer!r}.{nearest(tokenizer, known)} Known: {', '.join(known)}."
@@ -79,6 +79,9 @@ def _papers(text: str) -> list[str]:
     if not lowered.isascii():
         lowered = " ".join(lowered.split())  # no-break and em spaces part tokens too
     return lowered.encode("ascii", "ignore").translate(None, _NO_LETTER_NOR_SPACE).decode("ascii").split()
+
+
+_papers_of = lru_cache(maxsize=1)(_papers)  # a text's gender is told from its words, which are then counted
 
 
 def _words(text: str) -> list[str]:
