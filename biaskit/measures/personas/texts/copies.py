@@ -53,12 +53,14 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
     """
     sizes, unit = np.array([*map(len, shingles)], dtype=np.int64), np.arange(len(shingles))
     held, n_alone = _blocks(shingles, prompts, sizes)
-    # Two copies share half of their runs, so a run is among the ⌊n/2⌋ + 1 rarest of both. What they share is
-    # at most what they share there, and what is left of the text whose rarest runs end first.
+    # Copies of n and m runs share (n + m)/3: m ≥ n/2, and a run is among the (2n - m)/3 + 1 rarest of n. What
+    # they share is at most what they share there, and what is left of the text whose rarest runs end first.
+    ordered = np.sort(sizes)
+    n_rare = (2 * sizes - ordered[np.searchsorted(ordered, sizes / 2)]) // 3
     total, n_held = np.concatenate([[0], held.data.cumsum()]), np.diff(held.indptr)
     before = total[:-1] - np.repeat(total[held.indptr[:-1]] - n_alone, n_held)
     rare, has = held.copy(), held.copy()
-    rare.data = held.data * (before <= np.repeat(sizes // 2, n_held))
+    rare.data = held.data * (before <= np.repeat(n_rare, n_held))
     has.data = np.ones_like(held.data)
     rare.eliminate_zeros()
     left = sizes - n_alone - np.asarray(rare.sum(axis=1)).ravel()
