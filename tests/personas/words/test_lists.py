@@ -22,7 +22,7 @@ from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.lists import overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, THRESHOLD, Prior
 from biaskit.measures.personas.words.shuffles import Shuffles
-from biaskit.records import GENDERS
+from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 
 FloatArray = NDArray[np.float64]
@@ -242,6 +242,20 @@ def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
     by_prompt = counts[:, :, :3]
     assert (by_prompt == np.array([[1, 2, 1], [2, 1, 0], [0, 1, 0]])[:, None]).all()
     assert (1.0 == counts[:, :, 3:].sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("most", [3, 1 << 14, 1 << 15, 1 << 22])
+@pytest.mark.parametrize("groups", [WOMEN_AND_MEN, GENDERS])
+def test_counts_under_shuffled_labels_are_exact_for_words_of_any_number_in_few_texts_and_in_many(
+    groups: Sequence[str], most: int
+) -> None:
+    rng = np.random.default_rng(3)
+    labels, has = rng.choice(groups, 40).tolist(), rng.random((40, 30)) < np.linspace(0.03, 1, 30)
+    counts = rng.integers(1, most, (40, 30)) * has
+    counts[0, :3] = most  # of two texts, and of one alone
+    shuffles = Shuffles.of(labels, ["p"] * 40, rng, 25, groups=groups)
+    for g, found in enumerate(shuffles.counted(csr_matrix(counts), slice(None))):
+        assert ((shuffles.labels == g) @ counts == found).all()
 
 
 def shuffles(corpus: Corpus, contrast: str, *n: int) -> FloatArray:

@@ -24,7 +24,7 @@ MOST_UNEQUAL = 1.25
 """How much longer one side's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
 
 AT_ONCE = 8_000_000  # counts: 64 MB of doubles
-_SPARSE = 16
+_SPARSE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +60,18 @@ class Shuffles:
     def counted(self, counts: csr_matrix, rows: slice) -> FloatArray:
         """Add up counts `[documents, W]` by label in some shuffles, `[groups, R, W]`.
 
-        Whole numbers are exact, below 2^24 also in single precision. A product with a sparse table costs as
-        much as one with a dense table where a word stands in one text of `_SPARSE`.
+        Whole numbers are exact: in single precision below 2^24, and in two bytes, of words that few texts
+        have. With a sparse table of such, a product costs as much as with a dense one of single precision
+        where a word stands in one text of `_SPARSE`.
         """
         from scipy.sparse import csr_matrix
 
         is_small = self.weights is None and counts.sum() < 1 << 24
         table = counts.astype(np.float32 if is_small else np.float64)
-        often = counts.getnnz(axis=0) * _SPARSE > counts.shape[0]
-        dense, by_word = table[:, often].toarray(), csr_matrix(table[:, ~often].T)
+        totals = np.asarray(table.sum(axis=0)).ravel()
+        often = (counts.getnnz(axis=0) * _SPARSE > counts.shape[0]) | (totals >= 1 << 16)
+        of_few = np.uint16 if self.weights is None else np.float64
+        dense, by_word = table[:, often].toarray(), csr_matrix(table[:, ~often].T, dtype=of_few)
         labels = np.ascontiguousarray(self.labels[rows].T)  # [documents, R]
         found: FloatArray = np.zeros((self.n_groups, labels.shape[1], counts.shape[1]), dtype=table.dtype)
         for group in range(self.n_groups - (self.weights is None)):
@@ -76,9 +79,9 @@ class Shuffles:
             if self.weights is not None:
                 weighs *= self.weights[group][:, None]
             found[group][:, often] = weighs.T @ dense
-            found[group][:, ~often] = (by_word @ weighs).T
+            found[group][:, ~often] = (by_word @ weighs.astype(of_few)).T
         if self.weights is None:  # the last group has what the others leave
-            found[-1] = np.asarray(table.sum(axis=0))
+            found[-1] = totals
             for group in range(self.n_groups - 1):
                 found[-1] -= found[group]
         return found
