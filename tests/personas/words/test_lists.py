@@ -237,7 +237,7 @@ def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
     strata = ("p", "p", "p", "q", "q", "q", "q", "r")
     corpus = Corpus(tuple(f"{s} x{i}" for i, s in enumerate(strata)), genders, strata)
     shuffles = Shuffles.of(genders, strata, np.random.default_rng(1), 50, groups=GENDERS)
-    counts = shuffles.counted(corpus.counts(), slice(None))  # [gender, shuffle, word]
+    ((_, counts),) = shuffles.counted(corpus.counts())  # [gender, shuffle, word]
     assert (3, 50, 11) == counts.shape
     by_prompt = counts[:, :, :3]
     assert (by_prompt == np.array([[1, 2, 1], [2, 1, 0], [0, 1, 0]])[:, None]).all()
@@ -254,8 +254,9 @@ def test_counts_under_shuffled_labels_are_exact_for_words_of_any_number_in_few_t
     counts = rng.integers(1, most, (40, 30)) * has
     counts[0, :3] = most  # of two texts, and of one alone
     shuffles = Shuffles.of(labels, ["p"] * 40, rng, 25, groups=groups)
-    for g, found in enumerate(shuffles.counted(csr_matrix(counts), slice(None))):
-        assert ((shuffles.labels == g) @ counts == found).all()
+    ((_, found),) = shuffles.counted(csr_matrix(counts))
+    for g, of_label in enumerate(found):
+        assert ((shuffles.labels == g) @ counts == of_label).all()
 
 
 def shuffles(corpus: Corpus, contrast: str, *n: int) -> FloatArray:
@@ -265,7 +266,7 @@ def shuffles(corpus: Corpus, contrast: str, *n: int) -> FloatArray:
     blocks = []
     for m in n:
         shuffled = Shuffles.of(corpus.genders, corpus.strata, rng, m, groups=groups)
-        blocks.append(shuffled.counted(corpus.counts(), slice(None)))
+        blocks += [counts for _, counts in shuffled.counted(corpus.counts())]
     return np.concatenate(blocks, axis=1)
 
 

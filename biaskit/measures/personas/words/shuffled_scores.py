@@ -91,8 +91,7 @@ def shuffled_scores(
         terms = [of_method.at(slice(None), places) for of_method in every]
         floors = [of_method[:, places].astype(np.float32) for of_method in found]
     some, left_out = texts.counts[:, places], texts.left_out[places]
-    for rows in shuffles.blocks(len(places)):
-        counted = shuffles.counted(some, rows)
+    for rows, counted in shuffles.counted(some):
         if None in terms:
             counted = counted.astype(np.float64)  # what is blended needs every digit
         for odds, of_method, least_counts in zip(methods, terms, floors, strict=True):
@@ -109,8 +108,7 @@ def _terms(
     from scipy.sparse import csr_matrix, hstack
 
     def counted(columns: csr_matrix) -> FloatArray:
-        blocks = shuffles.blocks(columns.shape[1])
-        return np.concatenate([shuffles.counted(columns, rows) for rows in blocks], axis=1)
+        return np.concatenate([block for _, block in shuffles.counted(columns)], axis=1)
 
     topic = texts.topic(texts.totals[:1], texts.totals[1:], (0, 1))
     heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
