@@ -116,7 +116,10 @@ def _asked(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
 def _suite(top: str, asked: Asked) -> dict[str, bytes]:
     listed = "".join(f'  - "{top}_{name}"\n' for name in asked.lines)
     files = {f"{top}.yaml": f'group: "{top}"\ntask:\n{listed}metadata:\n  version: 1.0\n'.encode()}
-    metrics = _metrics(asked.groups)
+    metrics: list[str] = []
+    for group in asked.groups:  # a comma would end a metric's name, a bar its column
+        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
+        metrics.append(plain if plain not in metrics else f"{plain}-{len(metrics) + 1}")
     metric_of = dict(zip(asked.groups, metrics, strict=True))
     for name, lines in asked.lines.items():
         content = ""
@@ -126,15 +129,6 @@ def _suite(top: str, asked: Asked) -> dict[str, bytes]:
         files[f"{top}_{name}.jsonl"] = content.encode("ascii")
         files[f"{top}_{name}.yaml"] = _task(f"{top}_{name}", metrics)
     return files
-
-
-def _metrics(groups: Sequence[str]) -> list[str]:
-    """Name groups so that a metric can be called so: a comma would end its name, a bar its column."""
-    metrics: list[str] = []
-    for group in groups:
-        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
-        metrics.append(plain if plain not in metrics else f"{plain}-{len(metrics) + 1}")
-    return metrics
 
 
 def _task(name: str, groups: Sequence[str]) -> bytes:

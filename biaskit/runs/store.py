@@ -146,7 +146,14 @@ def read_rows(
             continue
         seen.add(row["key"])
         yield row
-    reading.notes += _notes(path.name, reading)
+    if reading.cut_bytes:
+        reading.notes.append(f"{path.name}: an unfinished end of {reading.cut_bytes} bytes was left out")
+    if reading.n_skipped:
+        reading.notes.append(f"{path.name}: lines left out as no rows or changed: {reading.n_skipped}")
+    if reading.n_unfit:
+        reading.notes.append(f"{path.name}: rows left out as not fitting the study: {reading.n_unfit}")
+    if reading.n_twice:
+        reading.notes.append(f"{path.name}: duplicate rows, of which the first counts: {reading.n_twice}")
 
 
 def _refused(path: Path, reading: Reading, why: str) -> str:
@@ -156,17 +163,6 @@ def _refused(path: Path, reading: Reading, why: str) -> str:
             " --set skip_bad_lines=true."
         )
     return f"{path} is not a row file of biaskit. Restore it, or choose another --out. Nothing was changed."
-
-
-def _notes(name: str, reading: Reading) -> Iterator[str]:
-    if reading.cut_bytes:
-        yield f"{name}: an unfinished end of {reading.cut_bytes} bytes was left out"
-    if reading.n_skipped:
-        yield f"{name}: lines left out as no rows or changed: {reading.n_skipped}"
-    if reading.n_unfit:
-        yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
-    if reading.n_twice:
-        yield f"{name}: duplicate rows, of which the first counts: {reading.n_twice}"
 
 
 def count_rows(path: Path) -> int:

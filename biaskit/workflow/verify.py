@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -67,7 +67,14 @@ def verify(
     check_place(target)
     imported, seen = bool(manifest.imported), watcher or LineWatcher()
     if ask and not imported:
-        _confirm({label: entry.spec for label, entry in models.items() if label not in specs}, seen)
+        # A folder from somebody else may name any file or server as its model.
+        foreign = []
+        for label, entry in models.items():
+            opened = entry.spec in ("demo", "demo-base") or entry.spec.startswith(IN_MEMORY)  # by no command
+            if label not in specs and not opened:
+                foreign.append(f"{label} = {hide_urls(entry.spec)}")
+        if foreign:
+            seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
     design = manifest.design()
     row_check, drawn = check_rows(path, kind, kind.finder(manifest, design), prompts if ask else 0, seed)
     table_checks, rows_digest = check_tables(path, kind, seen) if manifest.shard.whole else ([], "")
@@ -102,13 +109,3 @@ def _specs(labels: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--model {hide_urls(text)}: write LABEL=SPEC with one of {', '.join(labels)}.")
         specs[label] = spec
     return specs
-
-
-def _confirm(stated: Mapping[str, str], watcher: Watcher) -> None:
-    """Ask for a yes: a folder from somebody else may name any file or server as its model."""
-    foreign = []
-    for label, spec in stated.items():
-        if spec not in ("demo", "demo-base") and not spec.startswith(IN_MEMORY):  # what no command opens
-            foreign.append(f"{label} = {hide_urls(spec)}")
-    if foreign:
-        watcher.confirm(f"The run names its models itself: {', '.join(foreign)}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from typing import TypeVar
@@ -130,22 +130,16 @@ def views(content: Content, folder: str) -> Iterator[View]:
             prefix = f"{slug(part.study)}-" if len(parts) > 1 else ""
             if prompt_format:
                 prefix += f"{slug(prompt_format)}-"
-            prefix = _free(prefix, prefixes)
-            prefixes.add(prefix)
+            free, n = prefix, 1
+            while free in prefixes:
+                n += 1
+                free = f"{prefix}{n}-"
+            prefixes.add(free)
             models = []
             for model in part.models:
                 if not prompt_format or model.prompt_format in ("", prompt_format):
                     models.append(model.label)
-            yield View(part, content, prefix, prompt_format, tuple(models), marks)
-
-
-def _free(prefix: str, taken: Set[str]) -> str:
-    n = 1
-    free = prefix
-    while free in taken:
-        n += 1
-        free = f"{prefix}{n}-"
-    return free
+            yield View(part, content, free, prompt_format, tuple(models), marks)
 
 
 def all_marks(content: Content) -> Mapping[str, Mark]:

@@ -110,7 +110,8 @@ def test_no_z_of_a_random_table_is_as_large_from_the_floors_on(
     odds = LogOdds(is_fixed(WORDS), english, method, Prior(alpha, c))
     terms = odds.regularise(first, both - first, both[None].astype(np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
-        floors = terms.floors(both.astype(np.float64), least)
+        floors = terms.with_floors(both.astype(np.float64), least).floors
+    assert floors is not None
     z = np.abs(terms.z(first, both - first))
     near = (first >= floors[0]) & (both - first >= floors[1])
     undefined = np.isnan(z).any()
@@ -126,7 +127,11 @@ def test_floors_lie_near_the_counts_from_which_on_z_is_small(n: int) -> None:
     odds = LogOdds(np.array([False, True]), np.array([2.0, 900.0]), "calibrated", Prior())
     terms = odds.regularise(ours, theirs, np.array([[n, 1e6]]))
     z = np.abs(terms.z(ours, theirs))[:, 0]
+    most = np.array([n, 1e6])
     for least in (z.max() / 4, z.max() / 2):
-        lowest = first[z < least].min()
-        assert lowest - 1 < terms.floors(np.array([n, 1e6]), least)[0, 0] <= lowest + 1 + n / 100
-    assert (terms.floors(np.array([n, 1e6]), z.max() * 1.02)[:, 0] <= 0).all()  # no shuffle is as far
+        lowest, floors = first[z < least].min(), terms.with_floors(most, least).floors
+        assert floors is not None
+        assert lowest - 1 < floors[0, 0] <= lowest + 1 + n / 100
+    floors = terms.with_floors(most, z.max() * 1.02).floors  # no shuffle is as far
+    assert floors is not None
+    assert (floors[:, 0] <= 0).all()

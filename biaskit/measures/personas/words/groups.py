@@ -119,17 +119,12 @@ def _of_model(
         within = [_within(text, f"{groups.index(str(text.group))} {bool(text.gender)}") for text in texts]
         also = _lists(replace(labelled, strata=tuple(within)), crossed, study, model, "genders")
         for key, by_gender in also.items():
-            lists[key] = _with_larger_null(lists[key], by_gender)
+            one, nulls = lists[key], dict[str, Any]()
+            for name in _NULLS:  # the larger number; none where one of them is undefined
+                values = getattr(one, name), getattr(by_gender, name)
+                nulls[name] = None if None in values else max(values)
+            lists[key] = replace(one, **nulls, reason=joined([one.reason, by_gender.reason]))
     return lists
-
-
-def _with_larger_null(one: WordList, other: WordList) -> WordList:
-    """Take the larger of two nulls of a list, number by number; none where one of them is undefined."""
-    nulls: dict[str, Any] = {}
-    for name in _NULLS:
-        values = getattr(one, name), getattr(other, name)
-        nulls[name] = None if None in values else max(values)
-    return replace(one, **nulls, reason=joined([one.reason, other.reason]))
 
 
 def _cell(text: TextDocument) -> Cell:

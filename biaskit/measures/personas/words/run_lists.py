@@ -103,13 +103,18 @@ def make_lists(
     for done, comparison in enumerate(every):
         progress(done, len(every))
         if comparison.reason is not None:
-            lists_of[comparison.key] = comparison, _undefined(comparison.reason)
+            of_none = []
+            for (gender, against), method in product((WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]), METHODS):
+                of_none.append(WordList(gender, against, method, 0, 0, reason=comparison.reason))
+            lists_of[comparison.key] = comparison, of_none
             continue
         elsewhere, occupations, made = None, None, lists_of
         if done < len(pooled):
             occupations, made = list(map(attrgetter("occupation"), comparison.texts)), overall
         elif study.prior_scope == "all":
-            elsewhere = _elsewhere(documents, of_kind[comparison.model, comparison.origin], comparison)
+            own, elsewhere = _counts_by_gender(documents, comparison.texts), dict[str, FloatArray]()
+            for gender, counts in of_kind[comparison.model, comparison.origin].items():
+                elsewhere[gender] = counts - own.get(gender, 0.0)
         of_texts = documents.counts_of(comparison.texts), words, comparison.genders, comparison.prompts
         how = {**chosen(study), "left_out": left_out[comparison.model], "occupations": occupations}
         lists = word_lists(*of_texts, of_english, row_key=comparison.key, elsewhere=elsewhere, **how)
@@ -118,23 +123,10 @@ def make_lists(
     return RunLists(lists_of, overall, names, of_english)
 
 
-def _undefined(reason: str) -> list[WordList]:
-    made = product((WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]), METHODS)
-    return [WordList(gender, against, method, 0, 0, reason=reason) for (gender, against), method in made]
-
-
 def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
     """Find the names in each model's texts, among all words, since shuffled lists hold other names."""
     words, evidence = documents.tokens.words, documents.evidence
     return {model: names_among(words, study.names, evidence.get(model)) for model in documents.models}
-
-
-def _elsewhere(
-    documents: TextDocuments, of_kind: Mapping[str, FloatArray], comparison: TextComparison
-) -> dict[str, FloatArray]:
-    """Count words per gender in the model's other occupations, in texts of the same origin."""
-    own = _counts_by_gender(documents, comparison.texts)
-    return dict(of_kind) | {gender: of_kind[gender] - counts for gender, counts in own.items()}
 
 
 def _counts_by_gender(documents: TextDocuments, texts: Iterable[TextDocument]) -> dict[str, FloatArray]:

@@ -19,8 +19,6 @@ from biaskit.measures.personas.words.log_odds import (
 from biaskit.measures.personas.words.shuffles import Shuffles
 from biaskit.stats.arrays import BoolArray, FloatArray
 
-_GATHERED = 3  # so many times longer takes a cell alone
-
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -31,7 +29,6 @@ class Scores:
     counts: Sequence[FloatArray]
     left_out: BoolArray  # [V]
     terms: Regularised | None = None  # of the two labels there are, where V are not all words
-    floors: FloatArray | None = None  # [2, V]: from these counts on, z is not looked at and 0
     _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
     _sums: dict[Labels, FloatArray] = field(default_factory=dict)
 
@@ -51,14 +48,7 @@ class Scores:
             if terms is None:
                 topic = self.texts.topic(ours, theirs, (*target, *against))
                 terms = self.log_odds.regularise(ours, theirs, topic)
-            far = None
-            if self.floors is not None:
-                far = np.flatnonzero(~((ours >= self.floors[0]) & (theirs >= self.floors[1])))
-            if far is None or far.size * _GATHERED > ours.size:
-                z = terms.z(ours, theirs)
-            else:
-                z = np.zeros(ours.shape)
-                z.ravel()[far] = terms.cells(far).z(ours.ravel()[far], theirs.ravel()[far])
+            z = terms.z_that_matters(ours, theirs)
             if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
                 z = z * (ours + theirs > 0)
             self._known[target, against] = z
@@ -81,43 +71,39 @@ def shuffled_scores(
     of_texts = texts.labels, texts.strata
     shuffles = Shuffles.of(*of_texts, rng, n, groups=texts.groups, weights=texts.weights)
     places, terms = np.arange(len(texts.words)), list[Regularised | None]([None] * len(methods))
-    floors = list[FloatArray | None]([None] * len(methods))
     if least is not None and len(texts.groups) == 2 and methods[0].prior.rounding == "exact":
-        weights = np.ones(len(texts.labels)) if texts.weights is None else texts.weights.max(axis=0)
-        most = texts.counts.T @ weights  # how often a label can have a word
-        every = list(_terms(shuffles, texts, methods, most))
-        found = [of_method.floors(most, value) for of_method, value in zip(every, least, strict=True)]
-        places = np.flatnonzero((~(np.array(found) <= 0)).any(axis=(0, 1)))
-        terms = [of_method.at(slice(None), places) for of_method in every]
-        floors = [of_method[:, places].astype(np.float32) for of_method in found]
+        found = list(_terms(shuffles, texts, methods, least))
+        places = np.flatnonzero(~(np.array([of_method.floors for of_method in found]) <= 0).all(axis=(0, 1)))
+        terms = [of_method.at(slice(None), places) for of_method in found]
     some, left_out = texts.counts[:, places], texts.left_out[places]
     for rows, counted in shuffles.counted(some):
         if None in terms:
             counted = counted.astype(np.float64)  # what is blended needs every digit
-        for odds, of_method, least_counts in zip(methods, terms, floors, strict=True):
+        for odds, of_method in zip(methods, terms, strict=True):
             here = of_method and of_method.at(rows)
             for block in blocks_of_rows(counted.shape[1], len(places)):
-                some_terms = here and here.at(block)
-                yield Scores(odds, texts, list(counted[:, block]), left_out, some_terms, least_counts)
+                yield Scores(odds, texts, list(counted[:, block]), left_out, here and here.at(block))
 
 
 def _terms(
-    shuffles: Shuffles, texts: LabelledTexts, methods: Sequence[LogOdds], most: FloatArray
+    shuffles: Shuffles, texts: LabelledTexts, methods: Sequence[LogOdds], least: Sequence[float]
 ) -> Iterator[Regularised]:
-    """Compute prior, 1 / r and totals of two labels by each method."""
+    """Compute prior, 1 / r, totals and floors of two labels by each method."""
     from scipy.sparse import csr_matrix, hstack
 
     def counted(columns: csr_matrix) -> FloatArray:
         return np.concatenate([block for _, block in shuffles.counted(columns)], axis=1)
 
+    weights = np.ones(len(texts.labels)) if texts.weights is None else texts.weights.max(axis=0)
+    most = texts.counts.T @ weights  # how often a label can have a word
     topic = texts.topic(texts.totals[:1], texts.totals[1:], (0, 1))
     heavy, lengths = np.argsort(most)[-N_FREQUENT:], csr_matrix(texts.counts.sum(axis=1))
     of_heavy = counted(csr_matrix(hstack([texts.counts[:, heavy], lengths])))
     # The 20 most frequent words of a shuffle have at least as many as any 20 words in all shuffles.
     can_be = methods[0].fixed | (most >= of_heavy[..., :-1].min() - TIED)
-    for odds in methods:
+    for odds, value in zip(methods, least, strict=True):
         prior = odds.blend(topic, (topic, topic))
         few = np.flatnonzero(odds.calibrates & (can_be | most_frequent(prior)[0]))
         ours, theirs = counted(texts.counts[:, few])
         by_r = replace(odds, fixed=odds.fixed[few]).scales(prior[:, few], (ours, theirs))
-        yield odds.terms(prior, of_heavy[..., -1:], by_r)
+        yield odds.terms(prior, of_heavy[..., -1:], by_r).with_floors(most, value)
