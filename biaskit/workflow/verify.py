@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -62,7 +61,14 @@ def verify(
     manifest = read_manifest(path)
     kind, models = manifest.kind, manifest.models
     seed = secrets.randbelow(2**31) if seed is None else seed
-    specs = _specs(list(models), [model] if isinstance(model, str) else model)
+    specs = {}  # those that stand for the manifest's, by label
+    for text in [model] if isinstance(model, str) else model:
+        label, spec = split_label(text)
+        if len(models) == 1 and (spec == text or spec.startswith(IN_MEMORY)):
+            label = next(iter(models))
+        if label not in models:
+            raise UsageError(f"--model {hide_urls(text)}: write LABEL=SPEC with one of {', '.join(models)}.")
+        specs[label] = spec
     target = expanded(out) if out is not None else path / FILE
     check_place(target)
     imported, seen = bool(manifest.imported), watcher or LineWatcher()
@@ -96,16 +102,3 @@ def verify(
     check_place(target)  # again: a model may have answered for an hour
     write_or_refuse(target, (verification.model_dump_json(indent=1) + "\n").encode("utf-8"))
     return verification
-
-
-def _specs(labels: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
-    """Label → the spec that stands for the manifest's. Raises `UsageError`."""
-    specs = {}
-    for text in texts:
-        label, spec = split_label(text)
-        if len(labels) == 1 and (spec == text or spec.startswith(IN_MEMORY)):
-            label = labels[0]
-        if label not in labels:
-            raise UsageError(f"--model {hide_urls(text)}: write LABEL=SPEC with one of {', '.join(labels)}.")
-        specs[label] = spec
-    return specs

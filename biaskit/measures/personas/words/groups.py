@@ -169,14 +169,11 @@ def _contrasts(
             target = tuple(place for place in in_group if cells[place][1] == gender)
             if in_group and target == in_group:  # it would be the group's list under another name
                 continue
-            rivals = [(rival, of_gender[rival]) for rival in _rivals(gender, genders)]
+            # Women against men and men against women, where there are both; everybody else against all.
+            others = [other for other in genders if other != gender]
+            others = [other for other in others if other in WOMEN_AND_MEN] or others
+            rivals = [(rival, of_gender[rival]) for rival in others]
             yield (group, gender), _contrast(f"{group} {gender}", target, [*sides, *rivals])
-
-
-def _rivals(gender: str, genders: Sequence[str]) -> list[str]:
-    """Hold women against men and men against women, where there are both; everybody else against all."""
-    others = [other for other in genders if other != gender]
-    return [other for other in others if other in WOMEN_AND_MEN] or others
 
 
 def _contrast(name: str, target: Labels, sides: Sequence[tuple[str, Labels]]) -> Contrast:

@@ -88,6 +88,7 @@ class Regularised:
     totals: FloatArray  # [2, R, 1], N_i = n_i + Σ a_i
     floors: FloatArray | None = None  # [2, W], counts from which on z need not be known
 
+    @np.errstate(invalid="ignore")  # some logarithms warn of NaN, which stands for what is undefined
     def z(self, target: FloatArray, unmarked: FloatArray) -> FloatArray:
         """Score rows of counts, `[R, W]`.
 

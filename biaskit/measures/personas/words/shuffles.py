@@ -56,8 +56,7 @@ class Shuffles:
         """Add up counts `[documents, W]` by label, `[groups, R, W]` for each of some blocks of shuffles.
 
         Whole numbers are exact: in single precision below 2^24, and in two bytes, of words that few texts
-        have. With a sparse table of such, a product costs as much as with a dense one of single precision
-        where a word stands in one text of `_SPARSE`.
+        have. A product with a sparse table of such costs as much as with a dense one at a text of `_SPARSE`.
         """
         from scipy.sparse import csr_matrix
 

@@ -8,7 +8,7 @@ from itertools import chain
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
 from biaskit.measures.probe.findings.answers import answers, slopes, workforce
-from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_of, widest_bounds
+from biaskit.measures.probe.findings.blocks import blocks_of, widest_bounds
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.debiasing import debiasing
 from biaskit.measures.probe.findings.reliability import stability
@@ -85,14 +85,11 @@ def _of_part(rows: Sequence[Row]) -> Iterator[str]:
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     """Name sampled answers, where little of the probability was measured, and debiasing prompts."""
-    own = parts_of(parts, "probe")
-    if any(map(_unvalidated, chain.from_iterable(map(blocks_of, own)))):
+    own, validated = parts_of(parts, "probe"), True
+    for block in chain.from_iterable(map(blocks_of, own)):
+        for model in block.models:
+            validated &= (model,) in block.outcomes or not is_under(block.coverage(model), LITTLE)
+    if not validated:
         yield words("probe")["limits"]["not_validated"].format(percent(LITTLE))
     if own and not named(_rows(own, "probe_groups"), "debiasing_id"):
         yield words("probe")["limits"]["no_debiasing"]
-
-
-def _unvalidated(block: ProbeBlock) -> bool:
-    """Tell whether little of a model's probability was measured, and no answer sampled."""
-    covered = ((block.coverage(model), model) for model in block.models)
-    return any(is_under(ends, LITTLE) and (model,) not in block.outcomes for ends, model in covered)
