@@ -76,8 +76,9 @@ def verify(
         # A folder from somebody else may name any file or server as its model.
         foreign = []
         for label, entry in models.items():
-            opened = entry.spec in ("demo", "demo-base") or entry.spec.startswith(IN_MEMORY)  # by no command
-            if label not in specs and not opened:
+            # Shipped models are known, and models in memory nothing can open.
+            is_safe = entry.spec in ("demo", "demo-base") or entry.spec.startswith(IN_MEMORY)
+            if label not in specs and not is_safe:
                 foreign.append(f"{label} = {hide_urls(entry.spec)}")
         if foreign:
             seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")

@@ -360,10 +360,9 @@ class _Lists(NamedTuple):
 
 def _top(z: FloatArray, among: BoolArray, n: int, *, sign: int = 1) -> _Lists:
     """Find the n words of the largest `sign` · z among some of each row `[S, W]`, more at equal z."""
-    found = []
+    found, last = [], max(z.shape[1] - n, 0)
     for rows in blocks_of_rows(*z.shape):
         those = np.where(among[rows], sign * z[rows], -np.inf)
-        last = max(z.shape[1] - n, 0)
         cut = np.partition(those, last, axis=1)[:, last : last + 1]
         row, places = np.divmod(np.flatnonzero((those >= cut) & (those > -np.inf)), z.shape[1])
         found.append(_Lists(places, np.bincount(row, minlength=len(those))))
