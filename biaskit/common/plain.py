@@ -1,4 +1,4 @@
-"""Records by what they have in common, and some of their attributes as a row."""
+"""Records by what they have in common, some of their attributes as a row, and answers that are kept."""
 
 from __future__ import annotations
 
@@ -20,3 +20,14 @@ def group_by(items: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
 def attributes(record: object, names: Sequence[str]) -> dict[str, Any]:
     """Map the names of some attributes to their values, unlike `asdict` without a copy of each."""
     return {name: getattr(record, name) for name in names}
+
+
+class Answers(dict[K, V]):
+    """What a function says of each key: asked once, and looked up faster than an `lru_cache` is called."""
+
+    def __init__(self, function: Callable[[K], V]) -> None:
+        self._function = function
+
+    def __missing__(self, key: K) -> V:
+        self[key] = answer = self._function(key)
+        return answer

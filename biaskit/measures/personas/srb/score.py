@@ -362,9 +362,9 @@ def _top(z: FloatArray, among: BoolArray, n: int, *, sign: int = 1) -> _Lists:
     """Find the n words of the largest `sign` · z among some of each row `[S, W]`, more at equal z."""
     found, last = [], max(z.shape[1] - n, 0)
     for rows in blocks_of_rows(*z.shape):
-        those = np.where(among[rows], sign * z[rows], -np.inf)
+        those = sign * z[rows] - 1e9 * ~among[rows]  # the others come last
         cut = np.partition(those, last, axis=1)[:, last : last + 1]
-        row, places = np.divmod(np.flatnonzero((those >= cut) & (those > -np.inf)), z.shape[1])
+        row, places = np.divmod(np.flatnonzero((those >= cut) & among[rows]), z.shape[1])
         found.append(_Lists(places, np.bincount(row, minlength=len(those))))
     return _Lists(*map(np.concatenate, zip(*found, strict=True)))
 
@@ -377,7 +377,7 @@ def _against_null(
         return {}, targets.shuffled
     shuffled, of_women, of_men = targets.shuffled
     words, vectors = shuffled.words, targets.vectors[0]
-    used = np.unique(np.concatenate([of_women.places, of_men.places]))
+    used = np.flatnonzero(np.bincount(np.concatenate([of_women.places, of_men.places])))
     c = vectors.rows(candidates)[0]
     used_targets = vectors.rows([words[place] for place in used.tolist()])[0]
     distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest

@@ -39,7 +39,7 @@ def shingles_of(text: str, read: Language | None = None) -> Shingles:
     others = [*itertools.filterfalse(counted.__contains__, unnamed)]
     kept = others if len(others) >= SHINGLE else words
     runs = zip(*(kept[place:] for place in range(min(SHINGLE, len(kept)))), strict=False)
-    return np.array([*set(map(hash, runs))], dtype=np.int64)
+    return np.fromiter(set(map(hash, runs)), dtype=np.int64)
 
 
 def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int]:

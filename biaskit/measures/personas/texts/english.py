@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
+from biaskit.common.plain import Answers
 from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.corpora.loaders import english_counts
 from biaskit.measures.personas.texts.tokens import runs_of
@@ -58,12 +58,12 @@ def _words(text: str) -> Counter[str]:
     text = _OF_NAME.sub("", text)
     ascii_only = text.isascii()  # has neither marks nor \u2019
     written = runs_of(_LETTERS, _AFTER_APOSTROPHE.sub(" ", text)) if ascii_only else _WORD.findall(text)
-    found.update(map(_read_as, filter(None, written), itertools.repeat(capitals)))
+    read_as = _READ_IN_CAPITALS if capitals else _READ_AS
+    found.update(map(read_as.__getitem__, filter(None, written)))
     del found[""]
     return found
 
 
-@lru_cache(maxsize=100_000)  # texts repeat their words
 def _read_as(word: str, capitals: bool) -> str:
     lowered = word.lower()  # in English a sentence begins with The
     is_name = word.isupper() if capitals else word[0].isupper() or lowered in _PRONOUNS
@@ -71,6 +71,10 @@ def _read_as(word: str, capitals: bool) -> str:
         lowered = unicodedata.normalize("NFKC", lowered[:40])
     counts = not is_name or lowered in FUNCTION_WORDS or (capitals and lowered in OF_OTHERS)
     return lowered if counts else ""
+
+
+_READ_AS = Answers(partial(_read_as, capitals=False))
+_READ_IN_CAPITALS = Answers(partial(_read_as, capitals=True))
 
 
 def _is_foreign(word: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal, NamedTuple
 
+from biaskit.common.plain import Answers
 from biaskit.corpora.loaders import gender_words, load_word_list
 from biaskit.measures.personas.texts.tokens import letters, mask
 from biaskit.stats.arrays import BoolArray
@@ -82,14 +83,14 @@ class NameEvidence:
         """Count the listed names of one text."""
         for line in text.splitlines():
             tokens = line.split()
-            in_list = list(map(_listed, tokens))
+            in_list = list(map(_LISTED.__getitem__, tokens))
             if not any(in_list):
                 continue
             with_letter = (i for i, token in enumerate(tokens) if any(map(str.isalpha, token)))
             first = next(with_letter)  # a name has letters
             if not any(tokens[i] == tokens[i].lower() for i in itertools.chain([first], with_letter)):
                 continue  # a line in title case
-            for i, listed in enumerate(in_list):
+            for i, listed in itertools.compress(enumerate(in_list), in_list):
                 if listed is None or listed.opens or i == first or _may_end_sentence(tokens[i - 1]):
                     continue
                 self._n[listed.name] += 1
@@ -111,15 +112,16 @@ class _Listed(NamedTuple):
     opens: bool  # a stop or quote precedes it
 
 
-@lru_cache(maxsize=500_000)
 def _listed(token: str) -> _Listed | None:
-    """Look one token up; cached, since texts repeat their tokens."""
     name = letters(token)
     if name not in listed_names() or name in institutions_and_places():
         return None
     first = next(i for i, character in enumerate(token) if character.isalpha())
     opens = any(character in _STOPS or character in _QUOTES for character in token[:first])
     return _Listed(name, token[first].isupper(), opens)
+
+
+_LISTED = Answers(_listed)
 
 
 def _may_end_sentence(token: str) -> bool:

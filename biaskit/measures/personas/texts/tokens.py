@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.common.marks import legible
+from biaskit.common.plain import Answers
 from biaskit.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -94,26 +95,20 @@ def _words(text: str) -> list[str]:
     return [unicodedata.normalize("NFC", word) if len(word) <= _LONGEST_COMPOSED else word for word in words]
 
 
-class _Characters(dict[int, str | None]):
-    """What the tokenizer `words` reads each character as; filled as characters are met."""
-
-    def __missing__(self, code: int) -> str | None:
-        character = chr(code)
-        category = unicodedata.category(character)
-        read_as: str | None = " "
-        if category[0] in "LM" or category == "Nd":
-            read_as = character
-        elif character in _HYPHENS:
-            read_as = "-"
-        elif character in _APOSTROPHES:
-            read_as = "'"
-        elif category == "Cf":  # soft hyphen, joiners, marks of direction
-            read_as = None
-        self[code] = read_as
-        return read_as
+def _read_as(code: int) -> str | None:
+    """Say what the tokenizer `words` reads a character as."""
+    character = chr(code)
+    category = unicodedata.category(character)
+    if category[0] in "LM" or category == "Nd":
+        return character
+    if character in _HYPHENS:
+        return "-"
+    if character in _APOSTROPHES:
+        return "'"
+    return None if category == "Cf" else " "  # Cf: soft hyphen, joiners, marks of direction
 
 
-_CHARACTERS = _Characters()
+_CHARACTERS = Answers(_read_as)
 
 
 @dataclass(frozen=True, eq=False)

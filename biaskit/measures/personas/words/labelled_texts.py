@@ -93,7 +93,7 @@ def labelled_texts(
     labels_here = tuple(compress(labels, wanted))
     counts_here = csr_matrix(counts, dtype=np.float64)[np.flatnonzero(wanted)]
     # Only the words that occur: the vocabulary grows with the run, and this is done for each part of it.
-    columns = np.unique(counts_here.indices[counts_here.data > 0])
+    columns = np.flatnonzero(counts_here.sum(axis=0))
     outside = np.zeros((len(groups), len(columns)))
     if elsewhere:
         extra = np.array([elsewhere.get(group, np.zeros(len(words))) for group in groups], dtype=np.float64)

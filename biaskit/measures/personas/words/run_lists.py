@@ -210,10 +210,9 @@ def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy
     shares = []
     for comparison, _ in lists.by_key.values():
         if texts := comparison.of_women_and_men().texts:
-            counts = documents.counts_of(texts)
-            columns, column_of = np.unique(counts.indices, return_inverse=True)
-            topic = np.bincount(column_of, counts.data)
-            shares.append(topic_share(topic, lists.english[columns], prior_of(study)))
+            topic = documents.counts_of(texts).sum(axis=0).A1
+            columns = np.flatnonzero(topic)
+            shares.append(topic_share(topic[columns], lists.english[columns], prior_of(study)))
     return [share for share in shares if share is not None]
 
 
