@@ -135,10 +135,8 @@ class Writer:
         answers, answered = list[Sample | Failed](), answered_now(self.identity.spec, None, None)
         for request, text in zip(batch, [None] * len(batch) if why else given, strict=True):
             if isinstance(text, str):  # not told the seed, so no row claims that it was used
-                sample = Sample(
-                    request.key, self.rendered(request.prompt), str(text), "stop", answered, False
-                )
-                answers.append(parted(sample))
+                rendered = self.rendered(request.prompt)
+                answers.append(parted(Sample(request.key, rendered, str(text), "stop", answered, False)))
             else:
                 answers.append(Failed(request.key, why or f"fn gave {type(text).__name__} for a text"))
         failed = [answer.reason for answer in answers if isinstance(answer, Failed)]

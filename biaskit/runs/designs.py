@@ -81,9 +81,7 @@ def design_digest(content: Mapping[str, Any]) -> str:
     study = content["study"]
     kind = measurement(study["measurement"]).study
     left_out = kind.analysis_keys | _IN_FULL | _GROWING
-    question = {
-        name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")
-    }
+    question = {name: content[name] for name in content if name not in ("digest", "sources", "contrast")}
     question["study"] = {name: value for name, value in study.items() if name not in left_out}
     for name in LATER_KEYS:  # a study with the default keeps the digest that it had before there was the key
         if question["study"].get(name) == kind.model_fields[name].default:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.compare.changes import CHANGES
-from biaskit.compare.check import CheckResult, Pair, coverage_of_parts, judge_thresholds
+from biaskit.compare.check import CheckResult, coverage_of_parts, judge_thresholds
 from biaskit.compare.thresholds import read_thresholds, requirement
 from biaskit.errors import UsageError
 from biaskit.report.content import Content
@@ -53,8 +53,13 @@ def check(
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
     coverage, pairs, changes = coverage_of_parts(collection.parts), compared.pairs, dict(compared.rows)
     if baseline is not None:
+        # Each model with the baseline's of the same label in its own run; without one, with every one.
         own = {here: label for run in collection.runs for label, here in run.names.items()}
-        pairs = _of_baseline(pairs, {*collection.runs[0].names.values()}, own)
+        old = {*collection.runs[0].names.values()}
+        crossing = [pair for pair in pairs if pair[2] in old and pair[1] not in old]
+        pairs = [pair for pair in crossing if own[pair[1]] == own[pair[2]]]
+        found = {after for _, after, _ in pairs}
+        pairs += [pair for pair in crossing if pair[1] not in found]
         kept = {(before, after) for _, after, before in pairs}
         for name in CHANGES:
             changes[name] = [row for row in changes.get(name, ()) if (row["before"], row["after"]) in kept]
@@ -71,11 +76,3 @@ def example(*runs: str | Path) -> str:
         contrast, quantity = tests[0].contrast, tests[0].quantity
         margin = "\nmargin = 0.1" if tests[0].margin is None else ""
     return f'[[require]]\ncontrast = "{contrast}"\nquantity = "{quantity}"{margin}'
-
-
-def _of_baseline(pairs: Sequence[Pair], old: Container[str], own: Mapping[str, str]) -> list[Pair]:
-    """Pair each model with the baseline's of the same label in its own run; without one, with every one."""
-    crossing = [pair for pair in pairs if pair[2] in old and pair[1] not in old]
-    namesakes = [pair for pair in crossing if own[pair[1]] == own[pair[2]]]
-    found = {after for _, after, _ in namesakes}
-    return [*namesakes, *(pair for pair in crossing if pair[1] not in found)]

@@ -162,9 +162,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     reference = settings.get("reference", "both")
     if reference not in get_args(Reference):
         raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
-    of_page = {
-        name.removeprefix(PREFIX): value for name, value in settings.items() if name.startswith(PREFIX)
-    }
+    of_page = {name.removeprefix(PREFIX): settings[name] for name in settings if name.startswith(PREFIX)}
     try:
         return ReportKeys.model_validate(of_page)
     except ValidationError as error:

@@ -159,14 +159,12 @@ def _make_tables(
 def _gender_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
     """Make the rows of genders.csv: every text, its gender and the words that were counted for it."""
     of_text = ["model", "occupation", "template_id", "origin", "requested_gender", "key"]
-    of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
+    of_gender = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
     if scoped:
         of_text += ["debiasing_id", "context"]
     if documents.person_column is not None:
         of_text.append("person_gender")
-    return [
-        attributes(text, of_text) | attributes(text.association, of_association) for text in documents.texts
-    ]
+    return [attributes(text, of_text) | attributes(text.association, of_gender) for text in documents.texts]
 
 
 def _add_representation(

@@ -262,9 +262,7 @@ def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[s
     differing = []
     for name in dict.fromkeys(name for member in members for name in member.templates if name != ALL):
         everywhere = all(name in member.templates for member in members if member.templates)
-        asked = [
-            member.asked.prompt(name, member.prompt_format, with_gender=with_gender) for member in members
-        ]
+        asked = [each.asked.prompt(name, each.prompt_format, with_gender=with_gender) for each in members]
         if not everywhere or not all_equal(asked):
             differing.append(name)
     return differing

@@ -37,14 +37,12 @@ def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) ->
     """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
 
-    def ask_one(label: str, prompt_format: PromptFormat, writer: RowWriter | None, opened: ExitStack) -> None:
+    def ask_one(label: str, prompt_format: PromptFormat, writer: RowWriter | None, stack: ExitStack) -> None:
         spec, account = session.models[label], session.account(label)
         n, tokens = design.study.continuations, design.study.continuation_tokens
         sample_batches = SampleBatches(_BATCH, n // _BATCH) if n % _BATCH == 0 else SampleBatches(n, 1)
         scoring = ScoringOptions("sampling", samples=sample_batches.size, new_tokens=tokens)
-        scorer = opened.enter_context(
-            closing(session.open_model(label, spec, None, account, scoring=scoring))
-        )
+        scorer = stack.enter_context(closing(session.open_model(label, spec, None, account, scoring=scoring)))
         work = _ContinuationWork(design, scorer, prompt_format, stored, session.shard, sample_batches)
         if writer is None:
             plan_work(work, session)

@@ -63,19 +63,14 @@ def reliability_rows(
     for (model, bias_type), of_ways in scope_of.items():
         ways, of_ways = where(asked, model=model, bias_type=bias_type), {**of_ways, "job_group": ALL}
         for way in where(ways, wording=CONTROLS):
-            yield from _of_controls(of_ways, *way["values"])
+            for shares in way["values"]:  # of two, of nouns without a stereotype, [I, J]
+                share, spread, low, high = float(shares.mean()), spread_of_mean(shares), None, None
+                if spread.variance is not None and spread.dof is not None:
+                    low, high = map(float, share_interval(share, spread.variance, spread.dof))
+                size = {"n_jobs": len(shares), "n_templates": shares.shape[1]}
+                yield _row(of_ways, CONTROLS, Estimate(share, low, high), **size)
         if others := apart_from(ways, wording=CONTROLS):
             yield from _of_ways(of_ways, others)
-
-
-def _of_controls(scope: Row, values: FloatArray | None = None) -> Iterator[Row]:
-    """Yield the share of two of nouns without a stereotype, `[I, J]`."""
-    if values is not None:
-        share, spread, low, high = float(values.mean()), spread_of_mean(values), None, None
-        if spread.variance is not None and spread.dof is not None:
-            low, high = map(float, share_interval(share, spread.variance, spread.dof))
-        size = {"n_jobs": len(values), "n_templates": values.shape[1]}
-        yield _row(scope, CONTROLS, Estimate(share, low, high), **size)
 
 
 def _of_ways(scope: Row, ways: Sequence[Row]) -> Iterator[Row]:

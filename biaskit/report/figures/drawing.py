@@ -209,9 +209,8 @@ def _draw_dots(axes: Axes, dots: Dots, offset: float) -> None:
     looks: dict[tuple[Mark, str], list[tuple[float, Point]]] = {}
     for y, point in enumerate(dots.points):
         if point is not None:
-            looks.setdefault((point.mark or dots.mark, point.fill or dots.fill), []).append(
-                (y + offset, point)
-            )
+            look = point.mark or dots.mark, point.fill or dots.fill
+            looks.setdefault(look, []).append((y + offset, point))
     for (mark, fill), placed in looks.items():
         ys, points = zip(*placed, strict=True)
         xs, lows, highs = (list(map(attrgetter(name), points)) for name in ("x", "low", "high"))
@@ -219,9 +218,8 @@ def _draw_dots(axes: Axes, dots: Dots, offset: float) -> None:
         axes.plot(xs, ys, clip_on=False, zorder=3, **marker_style(mark, fill))
         for place, point in placed:
             if point.x != point.x:
-                axes.text(
-                    1.03, place, "–", transform=axes.get_yaxis_transform(), color=mark.colour, va="center"
-                )
+                right = axes.get_yaxis_transform()
+                axes.text(1.03, place, "–", transform=right, color=mark.colour, va="center")
 
 
 def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:

@@ -64,7 +64,7 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
     rare.eliminate_zeros()
     is_rare, left = rare.sign(), sizes - n_alone - rare.sum(axis=1).A1
     for start in range(0, len(unit), _AT_ONCE):
-        some, known = unit[start : start + _AT_ONCE].copy(), unit[: start + _AT_ONCE]
+        some, known = unit[start : start + _AT_ONCE], unit[: start + _AT_ONCE]
         known = np.flatnonzero(known == np.arange(len(known))).astype(np.int32)
         shared = (rare[some] @ is_rare[known].T).tocoo()
         rows, columns = some[shared.row], known[shared.col]

@@ -37,10 +37,8 @@ def stability(content: Content) -> Iterator[Sentence]:
                 said[filled(*_SAYS["ways"], **pieces, **ways)] = ""
             for text, number in said.items():
                 how = {"about": "sure", "number": number}
-                weak = block.is_weak(model)
-                yield sentence_of(
-                    text, block.topic, "sure", "shown", using, **how, strength=DETAIL, weak=weak
-                )
+                topic, weak = block.topic, block.is_weak(model)
+                yield sentence_of(text, topic, "sure", "shown", using, **how, strength=DETAIL, weak=weak)
 
 
 def _said(template: str, row: Row, name: str, pieces: Mapping[str, Piece]) -> dict[str, str]:

@@ -64,7 +64,11 @@ def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
         items += _spread(members, N_JOBS)
     for bias_type, chosen in group_by(design.templates, attrgetter("bias_type")).items():
         if way.wording not in (OWN, CONTROLS):
-            chosen = _paraphrases(bias_type, int(way.wording.rpartition(" ")[2]))
+            number = int(way.wording.rpartition(" ")[2])  # of a scenario
+            of_type = group_by(load_templates(PARAPHRASES).templates, attrgetter("bias_type"))[bias_type]
+            scenario = list(group_by(of_type, attrgetter("frame")).values())[number - 1]
+            # Ids that no template of a study has.
+            chosen = [replace(each, id=1_000 * number + each.id, frame=None) for each in scenario]
         templates += _spread(chosen, N_TEMPLATES)
     target_words = {}
     for template in templates:
@@ -88,13 +92,6 @@ def first_words(design: ProbeDesign) -> dict[str, tuple[TargetWord, ...]]:
     for (bias_type, _), words in design.target_words.items():
         words_of.setdefault(bias_type, words)
     return words_of
-
-
-def _paraphrases(bias_type: str, number: int) -> list[Template]:
-    """List the templates of the nth scenario of a bias type, with ids that no template of a study has."""
-    of_type = group_by(load_templates(PARAPHRASES).templates, attrgetter("bias_type"))[bias_type]
-    scenario = list(group_by(of_type, attrgetter("frame")).values())[number - 1]
-    return [replace(template, id=1_000 * number + template.id, frame=None) for template in scenario]
 
 
 def _spread(entries: list[T], most: int) -> list[T]:
