@@ -81,9 +81,7 @@ def say_apart(notes: Sequence[PairNote], formats: Mapping[str, str]) -> list[str
         models_of: dict[str, list[str]] = {}
         for model, prompt_format in formats.items():
             models_of.setdefault(prompt_format or "no prompt", []).append(model)
-        listed = "; ".join(
-            f"{prompt_format}: {', '.join(models)}" for prompt_format, models in models_of.items()
-        )
+        listed = "; ".join(f"{name}: {', '.join(models)}" for name, models in models_of.items())
         sentences.append(
             f"The models have different prompt formats ({listed}): there is no test between two formats."
             " Use one for all, with --prompt-format."

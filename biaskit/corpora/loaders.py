@@ -182,18 +182,15 @@ def load_templates(source: str | Path) -> Templates:
 def load_debiasing_prompts(source: str | Path) -> tuple[DebiasingPrompt, ...]:
     """Read debiasing prompts, ids from 1 on: .toml (`[[debiasing_prompt]]`), .csv (text, level) or .txt."""
     entries = read_list(source, _DEBIASING_PROMPTS).entries
-    return tuple(
-        DebiasingPrompt(number, entry.text, entry.level) for number, (_, entry) in enumerate(entries, 1)
-    )
+    return tuple(DebiasingPrompt(n, entry.text, entry.level) for n, (_, entry) in enumerate(entries, 1))
 
 
 def load_dialogue(source: str | Path) -> Dialogue:
     """Read an opening line and the turns that precede the question: .toml with `[[turn]]` tables."""
     table = read_list(source, _DIALOGUE)
     opening = entry_of(_Opening, table.top, table.where)
-    return Dialogue(
-        opening.opening_line, tuple(Turn(entry.question, entry.answer) for _, entry in table.entries)
-    )
+    turns = (Turn(entry.question, entry.answer) for _, entry in table.entries)
+    return Dialogue(opening.opening_line, tuple(turns))
 
 
 def load_target_word_sets(source: str | Path) -> dict[str, TargetWordSet]:

@@ -156,9 +156,8 @@ def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
     parts = []
     for model in behind:
         tuning = "" if model.tuning == "unknown" else model.tuning
-        parts.append(
-            f"{model.label} ({', '.join(filter(None, (model.fingerprint[:12], tuning, model.where)))})"
-        )
+        about = filter(None, (model.fingerprint[:12], tuning, model.where))
+        parts.append(f"{model.label} ({', '.join(about)})")
     if len(parts) > _MANY_MODELS:
         parts = [f"{len(parts)} models (see Models)"]
     for column, what in (("prompt_format", "format"), ("estimator", "estimator"), ("vectors", "vectors")):

@@ -146,6 +146,7 @@ def by_all_pairs(texts: Sequence[str], prompts: Sequence[str]) -> list[int]:
 @pytest.mark.parametrize("seed", range(12))
 def test_units_are_those_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_AT_ONCE", 7)
+    monkeypatch.setattr(copies, "_PAIRS_AT_ONCE", 5)
     chance, texts = random.Random(seed), list[str]()
     for _ in range(60):
         words = chance.choices([*"abcdefghi", "she", "he", "anna"], k=chance.randrange(25))
@@ -163,6 +164,7 @@ def test_units_are_those_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch
 def test_a_copy_of_a_copy_is_compared_with_the_first() -> None:
     shifted = [" ".join(WORDS[at : at + 12]) for at in (0, 2, 4)]  # 6 of 10 shingles, then 4 of 12
     assert [0, 0, 2] == units([*map(shingles_of, shifted)], "ppp")
+    assert [0, 1, 0] == units([shingles_of(shifted[i]) for i in (0, 2, 1)], "ppp")  # a copy of both
     assert [0, 0, 0, 3] == units([*map(shingles_of, ["She.", "she", "SHE!", ""])], "pppp")
     others = ["\u5979\u662f AI", "\u4ed6\u7231 AI", "Age: 34, 3 years", "Age: 61, 30 years"]
     assert [0, 1, 2, 3] == units([*map(shingles_of, others)], "pppp")

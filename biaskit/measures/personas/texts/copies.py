@@ -24,7 +24,8 @@ Shingles = NDArray[np.int64]
 SHINGLE = 5  # words in a row
 _WORD = re.compile(r"\w+")
 _NONE = np.empty(0, dtype=np.int64)  # an empty list would make the numbers doubles
-_AT_ONCE = 700  # texts held against the first of every unit so far
+_AT_ONCE = 2_000  # texts held against the first of every unit so far
+_PAIRS_AT_ONCE = 50_000
 
 
 def shingles_of(text: str, read: Language | None = None) -> Shingles:
@@ -59,23 +60,30 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
     n_rare = (2 * sizes - ordered[np.searchsorted(ordered, sizes / 2)]) // 3
     total, n_held = np.concatenate([[0], held.data.cumsum()]), np.diff(held.indptr)
     before = total[:-1] - np.repeat(total[held.indptr[:-1]] - n_alone, n_held)
-    rare, has = held.copy(), held.sign()
+    rare, has = held.astype(np.min_scalar_type(sizes.max(initial=0))), held.sign()  # no sum is above a size
     rare.data *= before <= np.repeat(n_rare, n_held)
     rare.eliminate_zeros()
-    is_rare, left = rare.sign(), sizes - n_alone - rare.sum(axis=1).A1
+    is_rare, left = rare.sign(), sizes - n_alone - rare.sum(axis=1).A1.astype(np.int32)
     for start in range(0, len(unit), _AT_ONCE):
         some, known = unit[start : start + _AT_ONCE], unit[: start + _AT_ONCE]
         known = np.flatnonzero(known == np.arange(len(known))).astype(np.int32)
-        shared = (rare[some] @ is_rare[known].T).tocoo()
-        rows, columns = some[shared.row], known[shared.col]
-        most = shared.data + np.maximum(left[rows], left[columns])
+        shared = rare[some] @ is_rare[known].T
+        needed = np.repeat(sizes[some], np.diff(shared.indptr)) + sizes[known][shared.indices]
+        maybe = np.flatnonzero(3 * (shared.data + left.max()) >= needed)  # few are left
+        rows = some[np.searchsorted(shared.indptr, maybe, side="right") - 1]
+        columns = known[shared.indices[maybe]]
+        most = shared.data[maybe] + np.maximum(left[rows], left[columns])
         maybe = (3 * most >= sizes[rows] + sizes[columns]) & (rows > columns)
         rows, columns = rows[maybe], columns[maybe]
-        common = held[rows].multiply(has[columns]).sum(axis=1).A1
-        near = 3 * common >= sizes[rows] + sizes[columns]
-        for i, first in sorted(zip(rows[near].tolist(), columns[near].tolist(), strict=True)):
-            if unit[i] == i and unit[first] == first:
-                unit[i] = first
+        order = np.lexsort((columns, rows))
+        for pairs in np.array_split(order, 1 + len(order) // _PAIRS_AT_ONCE):
+            pairs = pairs[(unit[rows[pairs]] == rows[pairs]) & (unit[columns[pairs]] == columns[pairs])]
+            i, first = rows[pairs], columns[pairs]
+            common = held[i].multiply(has[first]).sum(axis=1).A1
+            near = 3 * common >= sizes[i] + sizes[first]
+            for text, copied in zip(i[near].tolist(), first[near].tolist(), strict=True):
+                if unit[text] == text and unit[copied] == copied:
+                    unit[text] = copied
     return unit.tolist()
 
 
@@ -93,9 +101,12 @@ def _blocks(
     rng = np.random.default_rng(1)
     of_prompt = rng.integers(1 << 62, size=len(prompt_of))[list(map(prompt_of.__getitem__, prompts))]
     runs = np.concatenate([_NONE, *shingles]) ^ np.repeat(of_prompt, sizes)
-    parts = (np.flatnonzero(runs & 7 == part) for part in range(8))  # an eighth fits the cache
-    order = np.concatenate([places[runs[places].argsort()] for places in parts])
+    # Sorted by their last byte, which is quick, and then in parts that fit the cache.
+    order = runs.astype(np.uint8).argsort(kind="stable")
     runs, texts = runs[order], np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
+    for start, end in itertools.pairwise([0, *np.bincount(runs.astype(np.uint8)).cumsum()]):
+        order = start + runs[start:end].argsort()
+        runs[start:end], texts[start:end] = runs[order], texts[order]
     ends = np.append(np.flatnonzero(np.diff(runs, prepend=runs[:1] - 1)), len(runs))
     ones = np.ones(len(runs), dtype=np.int32)
     have = csc_matrix((ones, texts, ends), shape=(len(sizes), len(ends) - 1))[:, np.diff(ends) > 1]
