@@ -1,4 +1,4 @@
-"""Records by what they have in common, some of their attributes as a row, and answers that are kept."""
+"""Records by what they have in common, some of their attributes as a row, and values that are kept."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+_MOST_KEPT = 500_000
 
 
 def group_by(items: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
@@ -22,12 +23,14 @@ def attributes(record: object, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(record, name) for name in names}
 
 
-class Answers(dict[K, V]):
-    """What a function says of each key: asked once, and looked up faster than an `lru_cache` is called."""
+class Memo(dict[K, V]):
+    """What a function returns for each key: looked up faster than `lru_cache`; emptied when full."""
 
     def __init__(self, function: Callable[[K], V]) -> None:
         self._function = function
 
     def __missing__(self, key: K) -> V:
-        self[key] = answer = self._function(key)
-        return answer
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        self[key] = value = self._function(key)
+        return value

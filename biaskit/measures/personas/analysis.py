@@ -178,10 +178,9 @@ def _add_representation(
     if unrequested and not study.hold_out:
         rows = representation_rows(documents, design)
     if documents.person_column is not None:
+        n, of = len(documents.texts), short(documents.person_column)
         n_known = sum(bool(text.person_gender and text.gender) for text in documents.texts)
-        results.notes.append(
-            _SAYS["known"].format(n_known, len(documents.texts), short(documents.person_column))
-        )
+        results.notes.append(_SAYS["known"].format(n_known, n, of))
         results.tables["label_validation"] = validation_rows(documents, {}, {})
     if Labels.is_in(run) and not rows:
         results.notes.append(_SAYS["labels_unused"])

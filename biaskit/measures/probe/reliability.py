@@ -63,7 +63,7 @@ def reliability_rows(
     for (model, bias_type), of_ways in scope_of.items():
         ways, of_ways = where(asked, model=model, bias_type=bias_type), {**of_ways, "job_group": ALL}
         for way in where(ways, wording=CONTROLS):
-            for shares in way["values"]:  # of two, of nouns without a stereotype, [I, J]
+            for shares in way["values"]:  # [I, J], of two; nouns without a stereotype
                 share, spread, low, high = float(shares.mean()), spread_of_mean(shares), None, None
                 if spread.variance is not None and spread.dof is not None:
                     low, high = map(float, share_interval(share, spread.variance, spread.dof))

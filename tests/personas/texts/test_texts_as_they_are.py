@@ -166,6 +166,8 @@ def test_a_copy_of_a_copy_is_compared_with_the_first() -> None:
     assert [0, 0, 2] == units([*map(shingles_of, shifted)], "ppp")
     assert [0, 1, 0] == units([shingles_of(shifted[i]) for i in (0, 2, 1)], "ppp")  # a copy of both
     assert [0, 0, 0, 3] == units([*map(shingles_of, ["She.", "she", "SHE!", ""])], "pppp")
+    for n_words in (94, 204, 304):  # sums of bytes would wrap
+        assert [0, 0] == units([shingles_of(" ".join(WORDS[:n_words]))] * 2, "pp")
     others = ["\u5979\u662f AI", "\u4ed6\u7231 AI", "Age: 34, 3 years", "Age: 61, 30 years"]
     assert [0, 1, 2, 3] == units([*map(shingles_of, others)], "pppp")
 

@@ -284,10 +284,8 @@ def workforce(content: Content) -> Iterator[Sentence]:
         if slope.part.measurement == "personas" and slope.word != "unclear":
             notes = [*noted((slope.row, slope.level, slope.distance)), *apart(slope.distance)]
             using = measured_by(short(slope.model), notes=[*notes, *_not_of_two(slope.part, slope.model)])
-            pieces = {"opening": "in its texts"}
-            yield claim_of(
-                slope, "write", topic="representation", measured=using, about="write", pieces=pieces
-            )
+            pieces, topic = {"opening": "in its texts"}, "representation"
+            yield claim_of(slope, "write", topic=topic, measured=using, about="write", pieces=pieces)
 
 
 def _not_of_two(part: Part, model: str) -> list[str]:

@@ -362,7 +362,7 @@ def _top(z: FloatArray, among: BoolArray, n: int, *, sign: int = 1) -> _Lists:
     """Find the n words of the largest `sign` · z among some of each row `[S, W]`, more at equal z."""
     found, last = [], max(z.shape[1] - n, 0)
     for rows in blocks_of_rows(*z.shape):
-        those = sign * z[rows] - 1e9 * ~among[rows]  # the others come last
+        those = sign * z[rows] - 1e9 * ~among[rows]  # the others come last; np.where is slow
         cut = np.partition(those, last, axis=1)[:, last : last + 1]
         row, places = np.divmod(np.flatnonzero((those >= cut) & among[rows]), z.shape[1])
         found.append(_Lists(places, np.bincount(row, minlength=len(those))))

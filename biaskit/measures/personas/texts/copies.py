@@ -25,7 +25,7 @@ SHINGLE = 5  # words in a row
 _WORD = re.compile(r"\w+")
 _NONE = np.empty(0, dtype=np.int64)  # an empty list would make the numbers doubles
 _AT_ONCE = 2_000  # texts held against the first of every unit so far
-_PAIRS_AT_ONCE = 50_000
+_PAIRS_AT_ONCE = 50_000  # after some, most of a cluster have their unit, and are compared no more
 
 
 def shingles_of(text: str, read: Language | None = None) -> Shingles:
@@ -60,19 +60,20 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
     n_rare = (2 * sizes - ordered[np.searchsorted(ordered, sizes / 2)]) // 3
     total, n_held = np.concatenate([[0], held.data.cumsum()]), np.diff(held.indptr)
     before = total[:-1] - np.repeat(total[held.indptr[:-1]] - n_alone, n_held)
-    rare, has = held.astype(np.min_scalar_type(sizes.max(initial=0))), held.sign()  # no sum is above a size
+    rare, has = held.copy(), held.sign()
     rare.data *= before <= np.repeat(n_rare, n_held)
     rare.eliminate_zeros()
     is_rare, left = rare.sign(), sizes - n_alone - rare.sum(axis=1).A1.astype(np.int32)
     for start in range(0, len(unit), _AT_ONCE):
-        some, known = unit[start : start + _AT_ONCE], unit[: start + _AT_ONCE]
+        some, known = unit[start : start + _AT_ONCE].copy(), unit[: start + _AT_ONCE]
         known = np.flatnonzero(known == np.arange(len(known))).astype(np.int32)
         shared = rare[some] @ is_rare[known].T
+        # A loose bound of all pairs: the exact one, which looks more up, of those that pass.
         needed = np.repeat(sizes[some], np.diff(shared.indptr)) + sizes[known][shared.indices]
-        maybe = np.flatnonzero(3 * (shared.data + left.max()) >= needed)  # few are left
-        rows = some[np.searchsorted(shared.indptr, maybe, side="right") - 1]
-        columns = known[shared.indices[maybe]]
-        most = shared.data[maybe] + np.maximum(left[rows], left[columns])
+        pairs = np.flatnonzero(3 * (shared.data + left.max()) >= needed)
+        rows = some[np.searchsorted(shared.indptr, pairs, side="right") - 1]
+        columns = known[shared.indices[pairs]]
+        most = shared.data[pairs] + np.maximum(left[rows], left[columns])
         maybe = (3 * most >= sizes[rows] + sizes[columns]) & (rows > columns)
         rows, columns = rows[maybe], columns[maybe]
         order = np.lexsort((columns, rows))
@@ -101,15 +102,15 @@ def _blocks(
     rng = np.random.default_rng(1)
     of_prompt = rng.integers(1 << 62, size=len(prompt_of))[list(map(prompt_of.__getitem__, prompts))]
     runs = np.concatenate([_NONE, *shingles]) ^ np.repeat(of_prompt, sizes)
-    # Sorted by their last byte, which is quick, and then in parts that fit the cache.
+    # Equal runs side by side: by their last byte, which is quick, and then in parts that fit the cache.
     order = runs.astype(np.uint8).argsort(kind="stable")
     runs, texts = runs[order], np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)[order]
     for start, end in itertools.pairwise([0, *np.bincount(runs.astype(np.uint8)).cumsum()]):
-        order = start + runs[start:end].argsort()
-        runs[start:end], texts[start:end] = runs[order], texts[order]
-    ends = np.append(np.flatnonzero(np.diff(runs, prepend=runs[:1] - 1)), len(runs))
+        of_part = start + runs[start:end].argsort()
+        runs[start:end], texts[start:end] = runs[of_part], texts[of_part]
+    bounds = np.append(np.flatnonzero(np.diff(runs, prepend=runs[:1] - 1)), len(runs))  # of equal runs
     ones = np.ones(len(runs), dtype=np.int32)
-    have = csc_matrix((ones, texts, ends), shape=(len(sizes), len(ends) - 1))[:, np.diff(ends) > 1]
+    have = csc_matrix((ones, texts, bounds), shape=(len(sizes), len(bounds) - 1))[:, np.diff(bounds) > 1]
     # Equal sums of random numbers of the texts: the same texts. One run then stands for all of its block.
     sums = np.asarray(have.T @ rng.integers(1 << 62, size=len(sizes)))
     _, first, n_runs = np.unique(sums, return_index=True, return_counts=True)

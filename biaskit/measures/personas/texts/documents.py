@@ -406,8 +406,8 @@ def _as_read(
         # What a model writes again it is likely to write; a file repeats a text for other reasons.
         alone = study.copies == "all" or (study.copies == "auto" and text.finish is not None)
         outcome = text.outcome if text.english or reading.offers("outcomes") else None
-        of_all: dict[str, Any] = {"copy_of": copy_of, "requested_gender": gender, "outcome": outcome}
-        found.append(replace(text, association=association, read=is_read, alone=alone, **of_all))
+        given: dict[str, Any] = {"copy_of": copy_of, "requested_gender": gender, "outcome": outcome}
+        found.append(replace(text, association=association, read=is_read, alone=alone, **given))
     return tuple(found)
 
 

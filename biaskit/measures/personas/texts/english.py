@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import NamedTuple
 
-from biaskit.common.plain import Answers
+from biaskit.common.plain import Memo
 from biaskit.corpora.languages import ENGLISH, shipped_language
 from biaskit.corpora.loaders import english_counts
 from biaskit.measures.personas.texts.tokens import runs_of
@@ -73,8 +73,8 @@ def _read_as(word: str, capitals: bool) -> str:
     return lowered if counts else ""
 
 
-_READ_AS = Answers(partial(_read_as, capitals=False))
-_READ_IN_CAPITALS = Answers(partial(_read_as, capitals=True))
+_READ_AS = Memo(partial(_read_as, capitals=False))
+_READ_IN_CAPITALS = Memo(partial(_read_as, capitals=True))
 
 
 def _is_foreign(word: str) -> bool:

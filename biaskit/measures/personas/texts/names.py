@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-from biaskit.common.plain import Answers
+from biaskit.common.plain import Memo
 from biaskit.corpora.loaders import gender_words, load_word_list
 from biaskit.measures.personas.texts.tokens import letters, mask
 from biaskit.stats.arrays import BoolArray
@@ -90,7 +90,7 @@ class NameEvidence:
             first = next(with_letter)  # a name has letters
             if not any(tokens[i] == tokens[i].lower() for i in itertools.chain([first], with_letter)):
                 continue  # a line in title case
-            for i, listed in itertools.compress(enumerate(in_list), in_list):
+            for i, listed in enumerate(in_list):
                 if listed is None or listed.opens or i == first or _may_end_sentence(tokens[i - 1]):
                     continue
                 self._n[listed.name] += 1
@@ -121,7 +121,7 @@ def _listed(token: str) -> _Listed | None:
     return _Listed(name, token[first].isupper(), opens)
 
 
-_LISTED = Answers(_listed)
+_LISTED = Memo(_listed)
 
 
 def _may_end_sentence(token: str) -> bool:

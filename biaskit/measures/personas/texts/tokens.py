@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.common.marks import legible
-from biaskit.common.plain import Answers
+from biaskit.common.plain import Memo
 from biaskit.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _read_as(code: int) -> str | None:
     return None if category == "Cf" else " "  # Cf: soft hyphen, joiners, marks of direction
 
 
-_CHARACTERS = Answers(_read_as)
+_CHARACTERS = Memo(_read_as)
 
 
 @dataclass(frozen=True, eq=False)

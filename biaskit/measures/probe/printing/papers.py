@@ -112,9 +112,8 @@ def _mattern(
             table = by_debiasing(frame, of_model, averages, full_title, blocks, apart=True)
             table = _explained(table, of_model, part, _PAPERS["levels"])
             yield PaperTable(f"{one_model}-{slug(model)}", table)
-        full_title = (
-            f"{title}, every model{claim.place(f'Mattern et al., Table {7 + i}')}{format_said}: {UNIT}"
-        )
+        place = claim.place(f"Mattern et al., Table {7 + i}")
+        full_title = f"{title}, every model{place}{format_said}: {UNIT}"
         table = by_debiasing_and_model(frame, of_type, full_title, blocks)
         yield PaperTable(every_model, _explained(table, of_type, part, _PAPERS["no_intervals"]))
 

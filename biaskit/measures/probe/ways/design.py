@@ -64,7 +64,7 @@ def reduced(design: ProbeDesign, way: Way) -> ProbeDesign:
         items += _spread(members, N_JOBS)
     for bias_type, chosen in group_by(design.templates, attrgetter("bias_type")).items():
         if way.wording not in (OWN, CONTROLS):
-            number = int(way.wording.rpartition(" ")[2])  # of a scenario
+            number = int(way.wording.rpartition(" ")[2])  # of the scenario: "paraphrase 2"
             of_type = group_by(load_templates(PARAPHRASES).templates, attrgetter("bias_type"))[bias_type]
             scenario = list(group_by(of_type, attrgetter("frame")).values())[number - 1]
             # Ids that no template of a study has.
